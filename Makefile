@@ -45,7 +45,7 @@ bench-router: $(DONE)/run $(DONE)/project ## compare the router with other ways 
 	$(BIN)/python bench/router_simulator.py --seeds 64 --decisions 1000 $(ARGS)
 
 test-integration: $(DONE)/test $(DONE)/project $(DONE)/programs ## the tests that start programs: git, the sandbox, terminals, servers
-	$(BIN)/python -m pytest -m integration --timeout 60 $(ARGS)
+	$(BIN)/python -m pytest -m 'integration and not slow' --timeout 60 $(ARGS)
 
 test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the embedded model or a real server
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)

@@ -75,7 +75,7 @@ class Played:
 def stream_of(wire: Wire, pieces: int) -> list[bytes]:
     """Return the chunks of an answer in a wire format."""
     body = {"stream": True, "model": "m", "stream_options": {"include_usage": True}}
-    script = answer("word, " * pieces, piece_size=6)
+    script = answer("word, " * pieces, chunk_size=6)
     frames = [each for each in respond(wire, script, Asked(body, 1)).chunks if each]
     step = PIECES_A_CHUNK
     return [b"".join(frames[at : at + step]) for at in range(0, len(frames), step)]

@@ -6,8 +6,7 @@ from time import process_time
 
 from lab import Lab, Row, median
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
+from ybs.router.bandit import Arm, HierarchicalThompson, Thompson
 from ybs.router.classifier import TASK_KINDS, Features, KeywordClassifier
 from ybs.router.selection import Breaker, Router
 
@@ -21,7 +20,7 @@ WORDS = "Fix the crash in src/app.py: " + "KeyError: 'name' in the second test; 
 def measure(lab: Lab, rounds: int) -> list[Row]:
     """Time choices and lessons for both learners, after all cells have been used."""
     rows: list[Row] = []
-    for make in (HierarchicalThompson, DiscountedThompson):
+    for make in (HierarchicalThompson, Thompson):
         times = [time for _ in range(max(1, rounds // 3)) for time in timed(make())]
         name = f"choose and learn, {ARMS} models, {make.__name__}"
         note = f"(of 100, 99 take less than {quantiles(times, n=100)[98]:.2f})"

@@ -55,21 +55,21 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
   where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.
-- **What runs later.** One table (`src/ybs/security/paths/later.py`) names the files that other programs act on by themselves (editors, shells, hook
+- **What runs later.** One table (`src/ybs/security/paths/autorun.py`) names the files that other programs act on by themselves (editors, shells, hook
   managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
   (`core.hooksPath`, `include.path`, filters, aliases). For commands those are read-only that run on this machine and lie at the top of the project,
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
-  told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_later_watch.py`).
+  told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_autorun_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
   for that command always (`tests/session/test_network.py`); `/sandbox network on` opens it for a session, `safety.sandbox_network` for all.
   From the first background job on the commands of a session share one network of their own, with a loopback and nothing else, so that they reach
   its servers; what runs unasked stays out of it. A server there is reached from this machine only by `/ports`, after a question, on 127.0.0.1, until
   the session ends (`tests/session/test_servers.py`).
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
-  read, is asked about each time; a star in a rule or grant covers no other program and no other goal (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
+  read, is asked about each time; a star in a rule or grant covers no other program and no other target (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
@@ -103,8 +103,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
   other: percent signs, the escapes of C, JSON and HTML, hex, dumps (`xxd`, `hexdump -C`, `od -t x1`), base64, zero-width and full-width characters,
-  colours, literals that are joined, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
-  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, words as passwords
+  colours, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
+  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, strings that a program joins (`"a" + "b"`), words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
   longer), base32, quoted-printable and other rare encodings, letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
@@ -131,7 +131,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named. With bubblewrap a
   command can move the folder around a nested repository away and make another repository in its place; both are named.
 - Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
-  no wall (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
+  no boundary (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
   `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
   it could not bring back, and such a folder where it is gone or where something in it changed, at any depth, since the turn began (caches excepted).
@@ -177,6 +177,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| git in a trusted hook or server (`git -C sub status`, `cd sub && git diff`) after the plain files of a bare repository came, whose settings run a program | ran in the sandbox, with the granted variables: git enters a bare repository only where a command names it (git 2.38 and newer): held by `tests/trust/test_after_trust.py` |
+| a command of a project's settings with 30,000 characters, the last of which send a variable away | the question was cut at 20,000: it shows all: held by the same |
+| a rule `git commit *` that lets out, hooks of the person's own in their home folder (`core.hooksPath` in any file or variable), and a script of the project that such a hook names, after the model changed it | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| ybs started in the home folder, in `accept-edits`: `~/.cargo/env`, `~/.bashrc.d/x` | were written unasked: what is hidden at the top of the home folder is asked about: held by `tests/security/test_autorun.py` |
+| an "always" for `gcc *` and `gcc -wrapper ./x`, for `zip *` and `zip -T -TT ./x` | was covered: asked about |
 | a project is trusted, its folder is deleted, and another repository lies at the path, with no settings or other ones that ask for nothing | the person's own hook ran its code, with their key: trust ends with its files, and of a project that asks for nothing it is bound to the folder itself: held by `tests/trust/test_decision.py` |
 | after trust: commit messages, file names and `$1` that hooks of known programs obey (`xargs env`, `export $(git log …)`, `awk "…$(…)…"`, `git grep $(…)`, `xargs sed -i`) | ran in the sandbox, with the project writable: such a hook only reads: held by `tests/trust/test_reach.py` |
 | 25 subcommands and 11 prompts in a hostile clone; 35 hooks whose files changed; folders below, beside and behind a trusted one; tokens in 15 spellings; `--background`, `--resume`, `--add-dir`, `mcp serve`, redirects, in a hostile folder | nothing ran, and no token was whole in stream, file, export or search |
@@ -246,6 +251,24 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | `ybs mcp import` of a cloned repository's file | the person said yes without seeing the variables: they are shown: held by `tests/frontends/subcommands/test_mcp.py` |
 | the program of a trusted project's MCP server, changed before its first start and before a new one | ran with the granted variable: compared before each start: held by `tests/trust/test_after_trust.py` |
 | a module of the standard library's name put beside a trusted project's tool, a helper of it changed, the tool exchanged in an endless loop | ran with the tool's network and variable: it runs from a private copy of what is trusted: held by the same |
+| a guest's room of two in Matrix: the owner writes in it, is put out, and the guest comes back | the guest had the owner's session, project and mode: a private chat is that of its person, and nothing more is said in it when others come: held by `tests/frontends/gateway/test_reception.py` and `tests/frontends/gateway/test_matrix.py` |
+| a file of a guest whose address leads out of the homeserver's media (`mxc://../../../v3/sync`), or from a platform to another host | was fetched with the bot's token: ids are checked, and files are fetched from the platform's hosts alone: held by `tests/frontends/gateway/test_matrix.py` and `tests/frontends/gateway/test_channels.py` |
+| `/approve` and `/mode auto` of the owner's by way of another bot | counted: only what the person wrote there does: held by `tests/frontends/gateway/test_reception.py` |
+| what was allowed for a project at a terminal, in a chat | counted: held by `tests/frontends/subcommands/test_permissions.py` |
+| a program on the port of a `ybs web` that ended, which passes the page's question on to the one at the next port | was told token and cookie: the proof and the login are of one origin: held by `tests/frontends/web/test_api.py` and `tests/frontends/web/test_access.py` |
+| the same program, which leaves a service worker in the browser | had the next login: where nobody is logged in the browser forgets what others left, and a worker that it asks for ends itself: held by `tests/frontends/web/test_api.py` |
+| `ybs web --host localhost`, with a program on the same port of `[::1]` | had the link: the page has the address that is bound, and no other name without TLS: held by `tests/frontends/web/test_server.py` |
+| a session of the server begun with `YBS_SAFETY__MODE=plan` and `YBS_SAFETY__DENY`, the server killed and started without them | went on in `auto`: what bounds a session is kept with it: held by `tests/frontends/serve/test_bounds.py` |
+| tokens in a branch, in names of files and in what `!cat` and background commands print, on the page | stood there: masked: held by `tests/session/test_printing.py`. Pieces of a model's answer are not, as they stream |
+| a change on the page of more than 2,000 rows, with lines that begin `-- ` or `++ ` | was not shown whole: held by `tests/frontends/web/test_markup.py` |
+| a plugin's server called `docker`, of its own, by PATH, by a relative path | ran outside the sandbox as the person: held by `tests/session/test_plugin_folders.py`, `tests/tools/mcp/test_launching.py` |
+| code of a plugin's hooks, commands and servers behind 500 and 20,000 characters, behind `--token`, in a variable, behind `?`; the same in a file for `ybs mcp import` | ran unseen: shown whole: held by `tests/session/test_plugin_folders.py`, `tests/frontends/subcommands/test_mcp.py` |
+| variables in `oauth`, in any other field of a plugin's server, in keys and in values that are no text, 20 of them | went out unnamed: named at consent: held by `tests/session/test_plugin_folders.py`, `tests/tools/mcp/test_settings.py` |
+| a server whose metadata names an honest page to log in and its own address for the code, and one that changes its address for a client secret after the first login | code, verifier and secret went there: named before the login, and refused for the secret: held by `tests/tools/mcp/test_login.py` |
+| metadata of another issuer, and the answer of another issuer to the browser | held by the same |
+| a server at `https://` whose login, token, registration, revocation or resource metadata are at `http://`, or on this machine | code and secret went in plain text: refused: held by the same |
+| a token in two, three and four lines with pauses between, in progress of an MCP server too | its first parts stood in the stream: held by `tests/security/firewall/test_masking.py`, `tests/session/test_mcp.py` |
+| a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
 
 ## Escapes
 
@@ -347,7 +370,7 @@ TITLES = {
     "F03": "incognito leaves nothing",
     "F04": "a resumed session that was edited",
     "F05": "two writers of one file",
-    "X01": "a corpus of tokens of many kinds, and of texts that are none",
+    "X01": "a corpus of tokens of many kinds, and of texts that are not tokens",
     "X02": "a secret split over two pieces of a stream",
     "X03": "a secret in names, addresses, pictures, arguments, other spellings",
     "X04": "texts made to be slow",

@@ -68,7 +68,7 @@ install() {
 }
 
 # bubblewrap is the sandbox, tmux the terminal that slow tests type into, chromium what they look at the page of
-# `ybs web` with, postgresql what gateways of several machines share. Without them their tests say so and are skipped, which CI takes for a failure.
+# `ybs web` with, postgresql what gateways of several machines share, libfaketime gives them clocks that are wrong. Without them their tests say so and are skipped, which CI takes for a failure.
 install_programs() {
     [ "$(uname -s)" = Linux ] || return 0
     missing=
@@ -76,6 +76,7 @@ install_programs() {
     command -v tmux >/dev/null 2>&1 || missing="$missing tmux"
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
     command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
+    ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || missing="$missing libfaketime"
     [ -n "$missing" ] || return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         say "installing$missing"

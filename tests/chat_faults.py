@@ -76,11 +76,30 @@ class GatewayProcess:
 
     async def start(self, point: str = "-", count: int = 1) -> None:
         """Start it, to be killed at a point."""
-        words = (sys.executable, "-m", "chat_kills", point, str(count), "gateway", "start")
+        self.trap(point, count)
+        words = (sys.executable, "-m", "chat_kills", "gateway", "start")
         with (self.home / "stderr").open("ab") as said:
             self.process = await asyncio.create_subprocess_exec(
                 *words, env=self.environ, stdout=said, stderr=said
             )
+
+    @property
+    def all(self) -> "Sequence[GatewayProcess]":
+        """All machines: this one."""
+        return (self,)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has been started and has not ended."""
+        return self.process is not None and self.process.returncode is None
+
+    def trap(self, point: str, count: int = 1) -> None:
+        """Have it be killed at a point from now on, `-` at none."""
+        fresh = self.home / "trap.new"
+        fresh.write_text(f"{point} {count}")
+        fresh.replace(self.home / "trap")
+        if self.process is not None and self.is_running:
+            self.process.send_signal(signal.SIGCONT)  # which ends no process that is about to start
 
     async def run(self, *words: str) -> str:
         """Run another command of the gateway and return what it prints."""
@@ -142,30 +161,18 @@ async def gateway(owners: Iterable[int] = CHATS) -> AsyncGenerator[GatewayProces
 
 
 class Machines:
-    """Machines that share a database and a folder of the project. Faults are those of the first one."""
+    """Machines that share a database and a folder of the project."""
 
     def __init__(self, all_: Sequence[GatewayProcess], server: Postgres) -> None:
         self.all, self.server = all_, server
         self.platform, self.model = all_[0].platform, all_[0].model
         self.home, self.shop = all_[0].home, all_[0].shop
 
-    async def start(self, point: str = "-", count: int = 1) -> None:
-        """Start all that do not run, the first to be killed at a point."""
+    async def start(self) -> None:
+        """Start all that do not run."""
         for each in self.all:
-            if each.process is None or each.process.returncode is not None:
-                await (each.start(point, count) if each is self.all[0] else each.start())
-
-    async def kill(self) -> None:
-        """Kill the first."""
-        await self.all[0].kill()
-
-    async def kill_another(self) -> None:
-        """Kill the last, which has led since the first was killed."""
-        await self.all[-1].kill()
-
-    async def ended(self, seconds: float) -> bool:
-        """Wait for the end of the first; return whether it came in time."""
-        return await self.all[0].ended(seconds)
+            if not each.is_running:
+                await each.start()
 
     async def led(self) -> None:
         """Wait until one of them leads."""
@@ -227,41 +234,68 @@ class Run:
         """Play so many faults, let everything come to its end, and return what is wrong."""
         pressing = asyncio.create_task(self._press())
         try:
-            await self.process.start()
+            await self._start_all()
             for chat in CHATS:
                 self.platform.say("/project shop", chat=chat, person=chat)
             await self.platform.until(lambda: len(self.platform.sent) >= len(CHATS), 60)
-            await self.process.kill()
-            points = list(POINTS)
-            for number in range(faults):
-                await self._fault(points[number % len(points)] if number % 3 else "")
-                is_last = isinstance(self.process, Machines) or number == faults - 1
-                if number % 2 or is_last:  # a turn is given up after three kills
-                    await self._come_to_rest()
+            points = self.random.sample([*POINTS], len(POINTS))
+            number = 0
+            while self.kills.total() < faults:
+                await self._fault(points[number % len(points)] if number % 3 else "-")
+                await self._come_to_rest()
+                if self._missing():
+                    break
+                number += 1
+            await asyncio.sleep(2)  # for what should not come
         finally:
             pressing.cancel()
             await asyncio.gather(pressing, return_exceptions=True)
         return self._problems()
 
+    async def _start_all(self) -> None:
+        for each in self.process.all:
+            if not each.is_running:
+                await each.start()
+
     async def _fault(self, point: str) -> None:
-        """Start, have people write, and let the process die at a point, or at some moment."""
-        count = self.random.randint(1, 40 if point in ("writing", "written") else 3)
-        await self.process.start(point or "-", count)
-        for _ in range(self.random.randint(1, 2)):
+        """Have people write, and kill twice: two machines at a point or some moment, or one and what is started in its place.
+
+        Not more often: a turn is given up after three kills.
+        """
+        victims = self.random.sample(self.process.all, min(2, len(self.process.all)))
+        if is_again := len(victims) == 1 or self.random.random() < 0.3:
+            del victims[1:]
+        for each in victims:
+            each.trap(point, self._count(point))
+        for _ in range(self.random.randint(2, 4)):
             number, chat = len(self.tasks) + 1, self.random.choice(CHATS)
             self.tasks[number] = chat
             self.platform.say(f"task {number}", chat=chat, person=chat)
         if self.random.random() < 0.2:
             fault = self.random.choice(("drop_before", "drop_after", "half", "fail", "wait"))
             self.platform.knob(fault, self.random.choice(("sendMessage", "editMessageText")))
-        if isinstance(self.process, Machines) and self.random.random() < 0.5:
-            await asyncio.sleep(self.random.uniform(0, 4))
-            await self.process.kill_another()
-            self.kills["another one"] += 1
-        if not await self.process.ended(8 if point else self.random.uniform(0.5, 5)):
+        await asyncio.gather(*(self._die(each, point) for each in victims))
+        if is_again and not victims[0].is_running:
+            again = self.random.choice((point, "-", *POINTS))
+            await victims[0].start(again, self._count(again))
+            await self._die(victims[0], again)
+
+    def _count(self, point: str) -> int:
+        return self.random.randint(1, 40) if point in ("writing", "written") else 1
+
+    async def _die(self, machine: GatewayProcess, point: str) -> None:
+        """Wait until a machine dies at a point; kill it at some moment where it does not pass there, and leave it where all is done before."""
+        until = monotonic() + (25 if point != "-" else self.random.uniform(0.1, 4))
+        while monotonic() < until and machine.is_running:
+            if point != "-" and not self._missing():
+                return
+            await asyncio.sleep(0.02)
+        if machine.is_running:
             point = "some moment"
-            await self.process.kill()
-        self.kills[point] += 1
+        await machine.kill()
+        assert machine.process is not None
+        if machine.process.returncode == -signal.SIGKILL:  # else it had lost its lease
+            self.kills[point] += 1
 
     async def _press(self) -> None:
         """Say yes to every question."""
@@ -280,21 +314,25 @@ class Run:
             await asyncio.sleep(0.05)
 
     async def _come_to_rest(self) -> None:
-        """Have every task answered by a gateway that nobody kills, as long as answers come."""
-        await self.process.start()
+        """Have every task answered by gateways that nobody kills, as long as answers come."""
+        for each in self.process.all:
+            each.trap("-")
+        await self._start_all()
         last, missing = monotonic(), -1
-        while monotonic() - last < 60:
-            now = len([n for n in self.tasks if not self._answers(n)])
+        while (now := self._missing()) and monotonic() - last < 120:
+            await self._start_all()  # one that lost its lease has ended
             if now != missing:
                 last, missing = monotonic(), now
-            if not now:
-                break
-            await asyncio.sleep(0.2)
-        await asyncio.sleep(1)  # for what should not come
-        await self.process.kill()
+            await asyncio.sleep(0.05)
+
+    def _missing(self) -> int:
+        """Return how many tasks have no answer yet."""
+        return len([number for number in self.tasks if not self._answers(number)])
 
     def _answers(self, number: int) -> list[Sent]:
-        return [each for each in self.platform.sent if re.search(rf"\bdone {number}\.", each.text)]
+        """Return the answers to a task; one that was still growing when the process died is none."""
+        answer = re.compile(rf"\bdone {number}\.(?! …)")
+        return [each for each in self.platform.sent if answer.search(each.text)]
 
     def _problems(self) -> list[str]:
         file = self.process.shop / "effects"
@@ -331,11 +369,12 @@ async def main(faults: int, seed: int, count: int) -> int:
     async with machines(count) if count > 1 else gateway() as process:
         run = Run(process, seed)
         problems = await run.play(faults)
-        sys.stdout.write(f"{sum(run.kills.values())} kills, {len(run.tasks)} tasks\n")
+        sys.stdout.write(f"{run.kills.total()} kills, {len(run.tasks)} tasks\n")
         sys.stdout.write("".join(f"  {point}: {n}\n" for point, n in run.kills.most_common()))
         sys.stdout.write("".join(f"{each}\n" for each in problems) or "nothing is wrong\n")
         if problems:
-            sys.stdout.write((process.home / "stderr").read_text()[-3000:])
+            for each in process.all:
+                sys.stdout.write((each.home / "stderr").read_text()[-3000:])
     return bool(problems)
 
 

@@ -1,6 +1,7 @@
-"""Runs ybs and kills the process at a named point: `python -m chat_kills POINT COUNT WORDS...` dies when the point is passed COUNT times.
+"""Runs ybs and kills the process at a named point: `python -m chat_kills WORDS...`.
 
-The point `-` kills nothing, nor does `newer`, which makes it a gateway of a later version.
+The file `trap` in its home has the point, and how many times it is passed until then; on SIGCONT the file is read again. The point `-`
+kills nothing, nor does `newer`, which makes it a gateway of a later version.
 """
 
 import os
@@ -8,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 GATEWAY = "ybs.frontends.gateway"
@@ -17,18 +19,18 @@ POINTS: dict[str, tuple[str, str, str]] = {
     "kept": (f"{GATEWAY}.gateway", "Gateway.take", "after"),
     "admitted": (f"{GATEWAY}.people", "People.admit", "after"),
     "decided": (f"{GATEWAY}.turns", "Turns.enqueue", "before"),
-    "waiting": (f"{GATEWAY}.turns", "Engine.enqueue", "before"),
-    "enqueued": (f"{GATEWAY}.turns", "Engine.enqueue", "after"),
+    "enqueued": (f"{GATEWAY}.turns", "Turns.enqueue", "after"),
     "taken": (f"{GATEWAY}.turns", "Turns.run", "before"),
-    "beginning": (f"{GATEWAY}.chats", "Beginning.before_turn", "before"),
-    "begun": (f"{GATEWAY}.chats", "Beginning.before_turn", "after"),
+    "beginning": (f"{GATEWAY}.chats", "_Beginning.before_turn", "before"),
+    "noted": (f"{GATEWAY}.chats", "Chats.began", "after"),
+    "begun": (f"{GATEWAY}.chats", "_Beginning.before_turn", "after"),
     "answered": (f"{GATEWAY}.outbox", "Outbox.post", "before"),
     "posted": (f"{GATEWAY}.outbox", "Outbox.post", "after"),
     "sending": (f"{GATEWAY}.telegram", "Telegram.send", "before"),
     "sent": (f"{GATEWAY}.telegram", "Telegram.send", "after"),
     "edited": (f"{GATEWAY}.telegram", "Telegram.edit", "after"),
-    "writing": (f"{GATEWAY}.store", "Store.do", "before"),
-    "written": (f"{GATEWAY}.store", "Store.do", "after"),
+    "writing": (f"{GATEWAY}.store", "GatewayStore.do", "before"),
+    "written": (f"{GATEWAY}.store", "GatewayStore.do", "after"),
     **{
         kind: ("ybs.session.session", "Session.emit", kind)
         for kind in (
@@ -46,41 +48,63 @@ POINTS: dict[str, tuple[str, str, str]] = {
 }
 
 
+_left: dict[str, int] = {}  # how many times each point may still be passed
+_wrapped = set[str]()
+
+
 def set_trap(point: str, count: int) -> None:
-    """Have the process die where a point is passed for the `count`-th time."""
+    """Have the process die where a point is passed for the `count`-th time from now on, and nowhere else."""
+    _left.clear()
+    if point in POINTS:
+        _left[point] = count
+        _wrap(point)
+
+
+def _passed(point: str) -> None:
+    if point in _left:
+        _left[point] -= 1
+        if not _left[point]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wrap(point: str) -> None:
     module, path, when = POINTS[point]
     owner = getattr(import_module(module), path.partition(".")[0])
     name = path.partition(".")[2]
     real: Callable[..., Any] = getattr(owner, name)
-    left = [count]
-
-    def passed() -> None:
-        left[0] -= 1
-        if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
+    if point in _wrapped:
+        return
+    _wrapped.add(point)
 
     async def trapped(*arguments: Any, **options: Any) -> Any:
         if when == "before":
-            passed()
+            _passed(point)
         result = await real(*arguments, **options)
         if when == "after":
-            passed()
+            _passed(point)
         return result
 
     def told(session: Any, event: Any, **options: Any) -> None:
         real(session, event, **options)
         if type(event).__name__ == when:
-            passed()
+            _passed(point)
 
     setattr(owner, name, trapped if when in ("before", "after") else told)
 
 
+def _read_trap(*_: Any) -> None:
+    point, count = (Path.home() / "trap").read_text().split()
+    set_trap(point, int(count))
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "newer":
+    for each in POINTS:
+        _wrap(each)  # before anything holds on to what is called there
+    signal.signal(signal.SIGCONT, _read_trap)
+    _read_trap()
+    if (Path.home() / "trap").read_text().startswith("newer"):
         lease: Any = import_module(f"{GATEWAY}.lease")
         lease.PROTOCOL += 1  # as of another version
-    elif sys.argv[1] != "-":
-        set_trap(sys.argv[1], int(sys.argv[2]))
     from ybs.cli import main
 
-    sys.exit(main(sys.argv[3:]))
+    sys.exit(main(sys.argv[1:]))

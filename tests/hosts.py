@@ -1,9 +1,12 @@
 """The host of a test, as its temporary HOME and its environment describe it now."""
 
 import os
+from argparse import Namespace
 from pathlib import Path
 
 from ybs.config.host import Host
+from ybs.frontends.subcommands import trust as subcommand
+from ybs.session.options import Options
 
 
 def this_host() -> Host:
@@ -14,3 +17,9 @@ def this_host() -> Host:
 def host_at(home: Path) -> Host:
     """Return a host whose environment names a home folder and the programs of this machine, and nothing else."""
     return Host.of({"HOME": str(home), "PATH": os.environ["PATH"]})
+
+
+def trust(host: Host, action: str, folder: Path, *, is_json: bool = False) -> int:
+    """Do what `ybs trust` does for a folder."""
+    arguments = Namespace(action=action, grant=(), format="json" if is_json else "text")
+    return subcommand.trust(arguments, Options(host=host, folder=folder))

@@ -85,7 +85,7 @@ class Player:
             self._count += 1
             raw = Raw(msgspec.json.encode(arguments))
             made.append(ToolCall(id=f"call{self._count}", name=name, arguments=raw))
-        return answer("Let me see.", *made, piece_size=4_000)
+        return answer("Let me see.", *made, chunk_size=4_000)
 
     def _write(self, path: str) -> tuple[str, dict[str, str]]:
         body = self._body(path)

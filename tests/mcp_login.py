@@ -25,6 +25,8 @@ class Provider:
         #: What the next browser is answered with, beside the state.
         self.page: dict[str, str] = {}
         self.seconds, self.can_register = 3600, True
+        #: What its metadata says in place of the truth.
+        self.metadata: dict[str, str] = {}
         #: Paths that lead to another server.
         self.leads: dict[str, str] = {}
 
@@ -83,6 +85,7 @@ class Provider:
                 "token_endpoint": f"{issuer}/token",
                 "code_challenge_methods_supported": ["S256"],
                 **register,
+                **self.metadata,
             },
         )
 

@@ -1,12 +1,13 @@
 """A session with everything real: the project's own tools, a scripted server in place of a provider."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
-from scripted import ScriptedServer
+from scripted import OpenAIServer, ScriptedServer
 from ybs.commands.open import SlashCommands
 from ybs.core.envelope import Sink
 from ybs.core.events import Emit
@@ -39,3 +40,19 @@ def open_session(project: Path) -> Open:
         return session, events
 
     return open_on
+
+
+@pytest.fixture
+def playing(open_session: Open) -> Callable[..., Any]:
+    """Open a session on a server that plays a script, as `open_session` does, and close both; with them go the session's events."""
+
+    @asynccontextmanager
+    async def played(
+        script: Any, **options: Any
+    ) -> AsyncGenerator[tuple[Session, RecordedEvents, OpenAIServer]]:
+        async with OpenAIServer(script) as server:
+            session, events = open_session(server, **options)
+            async with session:
+                yield session, events, server
+
+    return played

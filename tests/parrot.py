@@ -47,9 +47,9 @@ class ParrotWire:
         for part in message.content:
             match part:
                 case Text():
-                    lines += [{"says": piece} for piece in answer.pieces(part.text)]
+                    lines += [{"says": piece} for piece in answer.chunks(part.text)]
                 case Thinking():
-                    lines += [{"thinks": piece} for piece in answer.pieces(part.text)]
+                    lines += [{"thinks": piece} for piece in answer.chunks(part.text)]
                 case ToolCall():
                     taken = part.invalid or msgspec.json.decode(part.arguments)
                     lines.append({"asks": {"id": part.id, "tool": part.name, "with": taken}})

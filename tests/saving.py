@@ -4,14 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from ybs.core.events import (
-    AssistantSaid,
-    Event,
-    SessionEnded,
-    SessionStarted,
-    Titled,
-    UserSaid,
-)
+from ybs.core.events import AssistantSaid, Event, SessionEnded, SessionStarted, Titled, UserSaid
 from ybs.transcripts.log import Log
 from ybs.transcripts.store import SessionStore
 

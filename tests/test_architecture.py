@@ -242,7 +242,7 @@ LATE_IMPORTS = {
     "commands": 8,
     "conductor": 4,
     "compaction": 2,
-    "frontends": 35,
+    "frontends": 20,
     "providers": 8,
     "security": 29,
     "session": 7,
@@ -483,7 +483,6 @@ def test_a_broad_except_raises_again_or_says_why_not():
 
 #: Objects of other libraries whose attribute happens to be called as one of ybs's own.
 SET_BY_OTHERS_RULES = {
-    "frontends/terminal/drawing/scroll.py app.before_render": "prompt_toolkit: how one hears of a drawing",
     "frontends/terminal/prompt/input.py self.app.before_render": "prompt_toolkit: likewise",
     "frontends/terminal/prompt/input.py self.app.style": "prompt_toolkit: made before the style is known",
     "frontends/terminal/terminal.py app.after_render": "prompt_toolkit: how one hears of a drawing",

@@ -153,9 +153,7 @@ def test_what_is_no_code_is_refused_as_python_does(compiled_module: Tree):
         compiled_module.value()
 
 
-def test_in_a_tree_that_was_moved_code_names_its_file_where_it_is(
-    compiled_module: Tree, tmp_path: Path
-):
+def test_in_a_tree_that_was_moved_code_names_its_file_where_it_is(compiled_module, tmp_path):
     moved = tmp_path / "moved"
     moved.mkdir()
     (tmp_path / "__pycache__").rename(moved / "__pycache__")

@@ -43,7 +43,7 @@ async def test_so_it_is_with_coroutines_and_with_tables_in_tables():
         await check(limit=2)
 
 
-@pytest.mark.parametrize("leave", [pytest.skip, pytest.fail])
+@every_row("leave", [pytest.skip, pytest.fail])
 def test_a_row_that_skips_or_fails_hides_no_other(leave: Any):
     @every_row("number", [1, 2])
     def check(number: int) -> None:

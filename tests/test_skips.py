@@ -39,9 +39,7 @@ def test_reasons_are_compared_with_the_list():
         (f"{SKIPPED_AS_A_WHOLE}\n{SKIPPING}", "tmux is not installed", "true", 1),
     ],
 )
-def test_a_run_in_ci_fails_for_an_unlisted_skip(
-    tmp_path: Path, text: str, reason: str, ci: str, code: int
-):
+def test_a_run_in_ci_fails_for_an_unlisted_skip(tmp_path, text, reason, ci, code):
     folder = tmp_path / f"run-{ci}-{code}-{len(text)}"
     folder.mkdir(exist_ok=True)
     (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())

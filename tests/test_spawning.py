@@ -45,7 +45,7 @@ def starts_in(text: str) -> Iterator[str]:
     types = {
         inner
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for each in node.body
         for inner in ast.walk(each)
     }

@@ -1,4 +1,4 @@
-"""No package below `commands/` speaks of a slash command, an option, a subcommand or a key: each frontend words that."""
+"""The words of code, messages and docs: no private vocabulary, and commands, options and keys only where frontends are."""
 
 import ast
 import re
@@ -65,6 +65,90 @@ OPTION = re.compile(r'(?m)(?:"|^)(--[a-z][a-z-]+)(?="| |$)')
 OF_TOOLS = {"--schema"}
 
 
+#: Words of a private vocabulary in names of modules, classes and functions, with the word to use. Local variables are free.
+PRIVATE_NAMES = {
+    "cage": "sandbox",
+    "charting": "map worker",
+    "concerns": "reasons",
+    "door": "frontend",
+    "goals": "targets",
+    "judged": "verdict, checked",
+    "knock": "probe",
+    "leash": "supervise",
+    "legible": "visible, printable",
+    "mend": "fix, repair",
+    "occupation": "running task",
+    "pieces?": "chunk, delta, part",
+    "roundabout": "indirect",
+    "rounds?": "turn",
+    "rooms": "package",
+    "runs_later|is_later|later_(?:files|watch|changes)": "autorun",
+    "shelf": "tree",
+    "spill(?:ed)?": "overflow",
+    "standing": "rules",
+    "strays": "orphans",
+    "stretch(?:ed)?": "segment",
+    "surroundings": "context",
+    "upkeep": "recorder",
+    "walls?": "denial, protection",
+    "workshop": "environment",
+}
+PRIVATE_ENDINGS = ("Aside", "Later")
+#: Phrases that a stranger reads twice, in code, comments, messages and docs.
+PRIVATE_PHRASES = (
+    *(
+        "mend it",
+        "mends",
+        "mended",
+        "to mend",
+        "speaks against",
+        "speak against",
+        "say shortly",
+        "for the which",
+        "gone for good",
+    ),
+    *(
+        "is no regular",
+        "are no regular",
+        "is no file",
+        "is no folder",
+        "is no link",
+        "needs it not",
+        "that is none",
+        "which is none",
+    ),
+    *(
+        "that are none",
+        "a word that is none",
+        "of that which",
+        "of these those",
+        "tell whether",
+        "roundabout",
+        "not a wall",
+        "no wall:",
+    ),
+    *(
+        "of all rooms",
+        "other rooms",
+        "terminal door",
+        "no door",
+        " cage",
+        "leash",
+        "his workshop",
+        "surroundings of",
+    ),
+)
+HONEST = re.compile(
+    "there is no (?:file|folder|link)|\\w(?:mends|mended|mend it)|nobody can tell whether"
+)
+#: Where such words are data: examples for models, words of requests, the history.
+PHRASES_AS_DATA = {
+    "CHANGELOG.md",
+    "src/ybs/providers/text_protocol.py",
+    "src/ybs/small_models/topics.py",
+}
+
+
 def _any(words: set[str]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
@@ -103,6 +187,73 @@ def _texts(path: Path) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.value
+
+
+DEFINED = re.compile(r"^ *(?:async )?(?:def|class) (\w+)", re.MULTILINE)
+PRIVATE_NAME = re.compile(
+    rf"(?:[a-z\d_]*_)?(?:{'|'.join(PRIVATE_NAMES)})(?:_[a-z\d_]*)?"
+    rf"|_*(?:[A-Z]\w*)?(?:{'|'.join(PRIVATE_NAMES).title()}|{'|'.join(PRIVATE_ENDINGS)})s?(?![a-z])\w*"
+)
+
+
+def _phrases_in(text: str) -> list[str]:
+    lower = text.lower()
+    found = [each for each in PRIVATE_PHRASES if each in lower]
+    rest = HONEST.sub("", lower) if found else ""
+    return [each for each in found if each in rest]
+
+
+@every_row(
+    ("name", "is_found"),
+    [
+        *(
+            (name, True)
+            for name in ("LegibleModel", "runs_later", "_pieces", "later_watch", "Standing")
+        ),
+        *(
+            (name, True)
+            for name in ("FilesLater", "Round", "_Round", "Rounds", "pieces_of", "Aside")
+        ),
+        *(
+            (name, False)
+            for name in ("Background", "background", "call_later", "put_aside", "Rounded")
+        ),
+        *((name, False) for name in ("understanding", "firewall", "Recommended", "around")),
+    ],
+)
+def test_a_private_name_is_found(name: str, is_found: bool) -> None:
+    assert bool(PRIVATE_NAME.fullmatch(name)) is is_found
+
+
+@every_row(
+    ("text", "is_found"),
+    [
+        ("It is no regular file.", True),
+        ("{path} is no file", True),
+        ("what speaks against it", True),
+        ("Mend it.", True),
+        ("The terminal door", True),
+        ("There is no file of that name", False),
+        ("none is needed", False),
+        ("amended and recommended", False),
+    ],
+)
+def test_a_private_phrase_is_found(text: str, is_found: bool) -> None:
+    assert bool(_phrases_in(text)) is is_found
+
+
+def test_code_and_docs_have_no_private_vocabulary() -> None:
+    root = SOURCE.parents[1]
+    pages = [*SOURCE.rglob("*.md"), *root.glob("*.md"), *(root / "docs").glob("*.md")]
+    modules, phrases, names = list(SOURCE.rglob("*.py")), list[str](), dict[str, Path]()
+    for path in [*modules, *pages]:
+        place, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+        if place not in PHRASES_AS_DATA:
+            phrases += [f"{place}: {each}" for each in _phrases_in(text)]
+        if path.suffix == ".py":
+            names |= dict.fromkeys([path.stem, *DEFINED.findall(text)], path)
+    assert phrases == []
+    assert {name: path.name for name, path in names.items() if PRIVATE_NAME.fullmatch(name)} == {}
 
 
 @every_row(

@@ -144,10 +144,7 @@ class WhatsAppPlatform(FakePlatform):
         metadata = {"display_phone_number": "49301234567", "phone_number_id": number}
         value = {"messaging_product": "whatsapp", "metadata": metadata} | value
         changes = [{"field": "messages", "value": value}]
-        body = {
-            "object": "whatsapp_business_account",
-            "entry": [{"id": "1", "changes": changes}],
-        }
+        body = {"object": "whatsapp_business_account", "entry": [{"id": "1", "changes": changes}]}
         self._events += [body] * self._doubles
         self._changed.set()
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, log, sqrt
 from random import Random
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, Increment, Learner
+from ybs.router.bandit import Arm, Increment, Learner, Thompson
 from ybs.router.classifier import TaskKind
 
 #: Above every chance: who has it is chosen whatever it costs.
@@ -145,7 +144,7 @@ class DiscountedWindowThompson(Baseline):
     """The mean of two draws: of all results, discounted, and of a cell's last few (f-dsw TS, Cavenaghi et al. 2021)."""
 
     def __init__(self, gamma: float, last: int) -> None:
-        self._all = DiscountedThompson(gamma=gamma)
+        self._all = Thompson(gamma=gamma)
         self._last = last
         self._recent: dict[tuple[TaskKind, str], deque[float]] = {}
 

@@ -16,7 +16,7 @@ from router_worlds.baselines import (
     UpperConfidence,
     WindowThompson,
 )
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Learner
+from ybs.router.bandit import HierarchicalThompson, Learner, Thompson
 from ybs.router.selection import Breaker, Router
 
 #: Of the breaker, in decisions.
@@ -41,7 +41,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 ROUND_ROBIN: Final = Policy(name="round-robin", make=RoundRobin)
-PLAIN: Final = Policy(name="dTS, discount 0.995 (ADR-009)", make=DiscountedThompson)
+PLAIN: Final = Policy(name="dTS, discount 0.995 (ADR-009)", make=Thompson)
 ROUTER: Final = Policy(
     name="router: hierarchical dTS", make=HierarchicalThompson, has_breaker=True, is_rival=False
 )
@@ -55,23 +55,23 @@ POLICIES: Final = (
     Policy(name="SW-UCB, window 400", make=partial(UpperConfidence, 0.25, 400)),
     Policy(name="SW-TS, window 400", make=partial(WindowThompson, 400)),
     Policy(name="f-dsw TS", make=partial(DiscountedWindowThompson, 0.995, 20)),
-    Policy(name="TS, no discount", make=partial(DiscountedThompson, gamma=1.0)),
+    Policy(name="TS, no discount", make=partial(Thompson, gamma=1.0)),
     PLAIN,
     Policy(
         name="dTS + breaker",
-        make=DiscountedThompson,
+        make=Thompson,
         has_breaker=True,
         is_rival=False,
     ),
     Policy(
         name="dTS + breaker + temper 4",
-        make=partial(DiscountedThompson, temper=4.0),
+        make=partial(Thompson, temper=4.0),
         has_breaker=True,
         is_rival=False,
     ),
     Policy(
         name="dTS + breaker + temper 4 + prior 4",
-        make=partial(DiscountedThompson, temper=4.0, prior_strength=4.0),
+        make=partial(Thompson, temper=4.0, prior_strength=4.0),
         has_breaker=True,
         is_rival=False,
     ),

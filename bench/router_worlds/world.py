@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from router_worlds.scenarios import Scenario
-from ybs.router.arms import Arm
+from ybs.router.bandit import Arm
 from ybs.router.classifier import TASK_KINDS, Features, TaskKind
 
 ARM_COUNT: Final = 8

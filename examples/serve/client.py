@@ -69,7 +69,7 @@ class Client:
             else:
                 self._waiting[message["id"]].set_result(message["result"])
         for each in (each for each in self._waiting.values() if not each.done()):
-            each.set_exception(Failed("The server has gone."))
+            each.set_exception(Failed("The server has stopped."))
         self._told.put_nowait(None)
 
 

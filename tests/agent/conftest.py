@@ -1,5 +1,5 @@
 """What tests of agents share."""
 
-from opened import open_session
+from opened import open_session, playing
 
-__all__ = ["open_session"]
+__all__ = ["open_session", "playing"]

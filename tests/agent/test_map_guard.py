@@ -20,12 +20,7 @@ from ybs.repo_map.protocol import MapAnswer, MapRequest
 from ybs.security.paths.roots import Roots
 from ybs.session.options import Options
 from ybs.session.settings import environment_of
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.trust.settings import load
 
 GOOD = MapAnswer(text="src/app.py", files=("src/app.py",), tokens=5, sources=9)
@@ -89,9 +84,7 @@ def is_map(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.text == MAP and message.origin == "context"
 
 
-async def test_a_map_that_comes_at_once_goes_with_the_first_request(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_map_that_comes_at_once_goes_with_the_first_request(monkeypatch):
     monkeypatch.setattr(map_guard, "WAIT_SECONDS", 9)
     drawer = Drawer(is_near=True)
     stage = Stage(drawer)
@@ -242,9 +235,7 @@ def fill(folder: Path, count: int = FEWEST_FILES) -> None:
         (folder / f"part{number}" / "code.py").touch()
 
 
-def test_home_what_holds_it_and_what_tools_may_not_read_are_not_mapped(
-    project: Path, home: Path
-) -> None:
+def test_home_what_holds_it_and_what_tools_may_not_read_are_not_mapped(project, home):
     loaded = load(this_host(), folder=project)
     for folder in (home, home.parent, Path("/"), project):
         assert map_tokens(loaded, Roots(this_host(), folder), is_short=False) == 0

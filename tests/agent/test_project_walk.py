@@ -16,9 +16,7 @@ def _folders(roots: Roots) -> list[str]:
     return [str(listing.folder) for listing in listings(roots, Deadline(5))]
 
 
-def test_each_folder_is_looked_through_once_and_none_for_a_project_within_it(
-    project: Path, tmp_path: Path
-):
+def test_each_folder_is_looked_through_once_and_none_for_a_project_within_it(project, tmp_path):
     other = tmp_path / "other"
     (other / "below").mkdir(parents=True)
     (project / "below").mkdir()

@@ -11,12 +11,7 @@ import pytest
 
 import ybs
 from replies import shown
-from scripted import (
-    AnthropicServer,
-    OllamaServer,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, OllamaServer, OpenAIServer, ScriptedServer
 from ybs.commands.open import SlashCommands
 from ybs.core.events import (
     Noticed,
@@ -209,10 +204,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
     ("pattern", "places"),
     [
         # Who can make a model, who runs turns, and who asks a model for an answer.
-        (
-            r"\bcreate_model\(",
-            {"agent/model_choice.py", "router/routing.py"},
-        ),
+        (r"\bcreate_model\(", {"agent/model_choice.py", "router/routing.py"}),
         (r"\bAgent\(", {"agent/build.py"}),
         (
             r"\.stream\(",
@@ -231,7 +223,7 @@ async def test_what_was_masked_is_listed_and_can_be_let_through(project: Path) -
                 "compaction/compacting.py",
                 "commands/git.py",
                 "security/firewall/model.py",
-                "security/legible.py",
+                "security/visible_text.py",
                 "router/model.py",
                 "router/classifier.py",  # is handed a model, and makes none
                 "tools/web.py",  # a page of the web, not a model

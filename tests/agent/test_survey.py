@@ -26,9 +26,7 @@ LISTED = ["docs/ports.md", "src/server.py", "src/user_form.py", "notes.txt"]
         (["a(b"], {"notes.txt": ["call a(b)"]}, ["notes.txt"]),
     ],
 )
-def test_the_files_that_go_best_with_the_words(
-    terms: list[str], found: dict[str, list[str]], files: list[str]
-):
+def test_the_files_that_go_best_with_the_words(terms, found, files):
     assert files_about(terms, LISTED, found) == files
 
 

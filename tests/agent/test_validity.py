@@ -33,9 +33,7 @@ from ybs.testing import ScriptedModel
         ),
     ],
 )
-def test_what_cannot_be_read_is_named_with_the_reason(
-    name: str, text: str | None, problem: str, project: Path
-):
+def test_what_cannot_be_read_is_named_with_the_reason(name, text, problem, project):
     if text is not None:
         (project / name).write_text(text)
     found = problem_in(name, Roots(this_host(), project))
@@ -70,5 +68,5 @@ async def test_the_problem_stands_behind_the_result_of_the_change():
         assert isinstance(last, ToolResult)
         return last.output
 
-    assert await sent(b'{"path":"a.json"}') == "Written.\n(a.json! Mend it.)"
+    assert await sent(b'{"path":"a.json"}') == "Written.\n(a.json! Fix it.)"
     assert "Mend" not in await sent(b"[]")

@@ -146,12 +146,7 @@ NEW = '\n        count = len(text)\n        print("read")\n        return text, 
 @every_row(
     ("slip", "random", "old", "new"),
     [
-        (
-            trailing_space,
-            FixedRandom(1),
-            OLD.replace("= 1", "= 1 "),
-            NEW,
-        ),
+        (trailing_space, FixedRandom(1), OLD.replace("= 1", "= 1 "), NEW),
         (
             indentation,
             FixedRandom(1),
@@ -179,9 +174,7 @@ NEW = '\n        count = len(text)\n        print("read")\n        return text, 
         ),
     ],
 )
-def test_a_slip_tells_both_texts_wrong_in_the_same_way(
-    slip: Any, random: Random, old: str, new: str
-):
+def test_a_slip_tells_both_texts_wrong_in_the_same_way(slip, random, old, new):
     told = draft(1)
     assert slip(told, random)
     assert (told.old, told.new) == (old, new)

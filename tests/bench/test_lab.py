@@ -47,9 +47,7 @@ def test_the_first_request_is_small_and_nothing_is_asked_beside_it(task: Session
     assert first["tools_bytes"] > 0
 
 
-def test_a_session_that_did_not_edit_does_not_count(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_did_not_edit_does_not_count(lab, monkeypatch):
     monkeypatch.setattr("lab.YBS", "/bin/true")
     with pytest.raises(SystemExit, match="ended with 0 after 0 requests"):
         lab.ybs("task")
@@ -67,9 +65,7 @@ def test_a_missed_limit_is_said() -> None:
 
 
 @every_row(("value", "code"), [(70, 0), (70.1, 1), (math.nan, 1)])
-def test_a_bench_that_misses_a_limit_fails(
-    value: float, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bench_that_misses_a_limit_fails(value, code, monkeypatch, capsys):
     bench = ModuleType("start", "The start.")
     rows = [Row("memory", value, "MB", 70), Row("time", 1e9, "ms")]
     monkeypatch.setattr(bench, "measure", lambda _lab, _rounds: rows, raising=False)

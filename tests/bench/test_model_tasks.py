@@ -29,7 +29,7 @@ import ybs
 from hosts import this_host
 from rows import every_row
 from ybs.core.errors import AuthError, ModelError, ProviderDown, YbsError
-from ybs.core.ports import Effect, Preview, Question
+from ybs.core.ports import Preview, Question
 from ybs.frontends.headless.run import code_of
 from ybs.session.options import Options
 from ybs.session.session import Session
@@ -194,9 +194,7 @@ async def test_files_are_written_without_a_question(project: Path):
     "effect, has_sandbox, is_allowed",
     [("execute", True, True), ("execute", False, False), ("delete", False, True)],
 )
-async def test_commands_are_agreed_to_where_a_sandbox_holds_them(
-    effect: Effect, has_sandbox: bool, is_allowed: bool
-):
+async def test_commands_are_agreed_to_where_a_sandbox_holds_them(effect, has_sandbox, is_allowed):
     workspace = SimpleNamespace(has_sandbox=has_sandbox)
     session: Any = SimpleNamespace(environment=SimpleNamespace(workspace=workspace))
     question = Question(call=call("x"), effect=effect, preview=Preview(title="x"))
@@ -213,9 +211,7 @@ async def test_a_turn_that_is_stopped_is_not_a_solved_task(project: Path):
     assert row.problem.startswith("Stopped after 1 step")
 
 
-def test_the_table_has_a_line_for_each_task_and_the_sums(
-    project: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_the_table_has_a_line_for_each_task_and_the_sums(project, capsys):
     opener = opening(["It listens on 7342."])
     names = ["gateway-port", "fruits"]
     assert (
@@ -238,9 +234,7 @@ def test_json_has_the_sums_and_every_task(project: Path, capsys: pytest.CaptureF
     assert said["tasks"][0]["name"] == "gateway-port"
 
 
-def test_a_provider_that_is_not_there_is_an_error_and_no_measure(
-    project: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_provider_that_is_not_there_is_an_error_and_no_measure(project, capsys):
     opener = opening([ProviderDown("Nobody answers.")])
     with pytest.raises(ModelError, match="Nobody answers") as caught:
         bench_tasks(options_in(project), half=None, names=(), is_json=False, opener=opener)
@@ -279,9 +273,7 @@ def test_a_task_that_only_its_request_was_too_long_for_is_not_solved_and_the_oth
     assert "2 of 3 solved (67%)" in lines[-1]
 
 
-def test_what_was_measured_before_it_is_interrupted_is_summed_up(
-    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_what_was_measured_before_it_is_interrupted_is_summed_up(project, capsys, monkeypatch):
     async def interrupted(task: Task, *others: Any) -> Measured:
         if task.name == "licence":
             raise KeyboardInterrupt
@@ -298,9 +290,7 @@ def test_no_task_has_no_median():
     assert summary(list[Measured]())["median_seconds"] is None
 
 
-def test_a_half_without_the_named_task_runs_nothing(
-    project: Path, capsys: pytest.CaptureFixture[str]
-):
+def test_a_half_without_the_named_task_runs_nothing(project, capsys):
     opener = opening(["never"])
     names = ["gateway-port"]
     bench_tasks(options_in(project), half="held", names=names, is_json=False, opener=opener)

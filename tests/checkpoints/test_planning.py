@@ -47,9 +47,7 @@ BIG = State(kind="file", size=9, mark="too large")
         ("gone/../../gone/a.txt", False),
     ],
 )
-def test_an_undo_writes_in_the_project_and_in_no_repository(
-    project: Path, path: str, expected: bool
-) -> None:
+def test_an_undo_writes_in_the_project_and_in_no_repository(project, path, expected):
     (project / "src").mkdir(exist_ok=True)
     if not (project / "link").is_symlink():
         (project / "link").symlink_to(project.parent)
@@ -84,9 +82,7 @@ def test_no_folder_of_the_person_itself_is_written_nor_what_lies_beside_it(proje
         (False, [(TWO, THREE), (ONE, BIG)], None),
     ],
 )
-def test_turns_are_joined_to_one_step_for_a_path(
-    is_redo: bool, turns: list[tuple[State, State]], expected: RestoreStep | None
-):
+def test_turns_are_joined_to_one_step_for_a_path(is_redo, turns, expected):
     changes = [{"a": Change(path="a", before=old, after=new)} for old, new in turns]
     expected = expected or RestoreStep(expected=THREE, target=ONE, is_broken=True, is_kept=False)
     assert joined(changes, is_redo=is_redo) == {"a": expected}
@@ -201,12 +197,7 @@ def test_what_an_old_record_has_of_repositories_is_left_and_stops_nothing(projec
     ],
 )
 def test_what_is_found_is_what_the_turn_left_or_what_an_undo_that_broke_off_did(
-    project: Path,
-    expected: State,
-    target: State,
-    found: State,
-    fits: bool,
-    fits_when_resumed: bool,
+    project: Path, expected: State, target: State, found: State, fits: bool, fits_when_resumed: bool
 ):
     (project / "a").mkdir(exist_ok=True)
     step = {"a": RestoreStep(expected=expected, target=target)}
@@ -235,9 +226,7 @@ FOLDER_COMES = RestoreStep(expected=TWO, target=_folder())
         ({"file/a": RestoreStep(expected=TWO, target=ABSENT)}, {"file/a": TWO}, []),
     ],
 )
-def test_all_above_what_is_to_be_there_is_a_folder_then(
-    project: Path, steps: dict[str, RestoreStep], found: dict[str, State], conflicts: list[str]
-):
+def test_all_above_what_is_to_be_there_is_a_folder_then(project, steps, found, conflicts):
     (project / "file").write_text("2")
     (project / "d").mkdir(exist_ok=True)
     assert _planned(project, steps, found).conflicts == conflicts

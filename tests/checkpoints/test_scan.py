@@ -132,9 +132,7 @@ def test_more_bytes_than_the_limit_are_too_much_but_large_files_are_not_read(
         _scanned(project)
 
 
-def test_of_ignored_files_so_much_is_kept_and_those_beyond_it_are_only_known(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_of_ignored_files_so_much_is_kept_and_those_beyond_it_are_only_known(project, monkeypatch):
     for name, text in {"a": "12345", "b": "12345", "c": "1", "d": "1" * 11, "e": "12345"}.items():
         (project / name).write_text(text)
     (project / "link").symlink_to("x" * 40)
@@ -168,9 +166,7 @@ def test_a_file_is_known_again_once_it_did_not_change_for_a_while(
 
 
 @every_row("change", ["content", "size", "mode", "another file"])
-def test_a_file_of_another_stamp_is_read_again(
-    project: Path, monkeypatch: pytest.MonkeyPatch, change: str
-):
+def test_a_file_of_another_stamp_is_read_again(project, monkeypatch, change):
     monkeypatch.setattr(scan, "UNSETTLED_NS", -(10**12))
     file = project / "a"
     file.write_text("1")
@@ -192,9 +188,7 @@ def test_a_file_of_another_stamp_is_read_again(
     assert _states(again)["a"].mode == file.stat().st_mode & 0o777
 
 
-def test_the_files_and_links_that_changed_since_a_moment_are_fresh_and_folders_are_not(
-    project: Path,
-):
+def test_the_files_and_links_that_changed_since_a_moment_are_fresh_and_folders_are_not(project):
     (project / "a").write_text("1")
     (project / "link").symlink_to("a")
     (project / "d").mkdir()
@@ -233,9 +227,7 @@ def test_a_look_that_is_over_ends_before_the_next_path(project: Path):
     assert list(snapshot.known) == [f"{project}/a"]
 
 
-def test_how_long_a_look_took_is_told_without_the_reading(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_how_long_a_look_took_is_told_without_the_reading(project, monkeypatch):
     times = iter([3.0, 5.5])
     monkeypatch.setattr(scan, "monotonic", lambda: next(times))
     scanner = Scanner(Roots(this_host(), project), digest_of, lambda: False)

@@ -59,11 +59,7 @@ def test_each_kind_of_thing_has_its_state(project: Path):
 
 @every_row(
     "error, expected",
-    [
-        (FileNotFoundError(), ABSENT),
-        (PermissionError(), None),
-        (Refused("a hard link"), None),
-    ],
+    [(FileNotFoundError(), ABSENT), (PermissionError(), None), (Refused("a hard link"), None)],
 )
 def test_a_file_that_goes_while_it_is_looked_at_is_absent_and_one_that_may_not_be_read_is_not(
     project: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, expected: State | None

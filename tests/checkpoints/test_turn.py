@@ -14,9 +14,7 @@ def _file(text: str) -> State:
     return State(kind="file", mode=0o644, size=len(text), digest=digest_of(text.encode()))
 
 
-def test_what_git_ignored_before_or_ignores_now_is_ignored_but_for_what_a_tool_named(
-    project: Path,
-):
+def test_what_git_ignored_before_or_ignores_now_is_ignored_but_for_what_a_tool_named(project):
     roots, top = Roots(this_host(), project), str(project)
     before, now = Snapshot(), Snapshot()
     for snapshot, text, ignored in ((before, "1", "ac"), (now, "2", "bc")):
@@ -160,9 +158,7 @@ def test_a_path_is_not_fresh_without_a_file_or_where_a_command_may_have_made_it(
 
 
 @every_row("ignored", ["", "1", "2", "12"])
-def test_what_a_turn_changed_twice_is_ignored_only_where_it_was_both_times(
-    project: Path, ignored: str
-):
+def test_what_a_turn_changed_twice_is_ignored_only_where_it_was_both_times(project, ignored):
     roots, path = Roots(this_host(), project), f"{project}/a"
     looks = [Snapshot() for _ in "1234"]
     for look, text in zip(looks, "1223", strict=True):

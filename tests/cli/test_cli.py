@@ -105,9 +105,7 @@ def test_every_subcommand_has_help(name: str, capsys: pytest.CaptureFixture[str]
         (["help", "config", "more"], "usage: ybs config"),
     ],
 )
-def test_help_is_a_word_too(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_help_is_a_word_too(words, said, capsys):
     assert cli.main(words) == 0
     assert capsys.readouterr().out.startswith(said)
 
@@ -164,9 +162,7 @@ def test_help_is_a_word_too(
         (["help", "sesions"], "there is no subcommand 'sesions'. Did you mean sessions?"),
     ],
 )
-def test_bad_usage_is_one_line_and_two(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_usage_is_one_line_and_two(words, said, capsys):
     assert said in refused(capsys, *words)
 
 
@@ -247,18 +243,14 @@ def test_the_schema_of_the_answer_is_read_from_its_file(headless: Door, project:
         ("[]", "--output-schema s.json: the schema is not a JSON Schema"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_bad_usage(
-    text: str | None, said: str, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_schema_that_cannot_be_used_is_bad_usage(text, said, project, capsys):
     if text is not None:
         (project / "s.json").write_text(text)
     assert cli.main(["-P", "--output-schema", "s.json", "go"]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_a_schema_works_with_print_alone(
-    terminal: Door, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_schema_works_with_print_alone(terminal, project, capsys):
     (project / "s.json").write_text("{}")
     assert cli.main(["--output-schema", "s.json", "go"]) == 2
     assert terminal.options is None
@@ -280,9 +272,7 @@ def test_a_schema_works_with_print_alone(
         (["--", "--resume", "x"], None, None),
     ],
 )
-def test_a_session_to_go_on_with_is_one_word_or_tied_to_its_option(
-    headless: Door, words: list[str], resume: str | None, prompt: str | None
-) -> None:
+def test_a_session_to_go_on_with_is_one_word_or_tied_to_its_option(headless, words, resume, prompt):
     code = cli.main(["--print", *words])
     if prompt is None:
         assert code == 2  # two prompts
@@ -318,9 +308,7 @@ def test_without_a_terminal_it_runs_once(headless: Door, monkeypatch: pytest.Mon
         (["-P", "--", "models"], "models"),
     ],
 )
-def test_a_prompt_may_look_like_something_else(
-    headless: Door, words: list[str], prompt: str
-) -> None:
+def test_a_prompt_may_look_like_something_else(headless, words, prompt):
     assert cli.main(["--print", *words]) == 0
     assert headless.rest["prompt"] == prompt
 
@@ -349,13 +337,11 @@ def test_setup_tells_whether_something_was_chosen(monkeypatch: pytest.MonkeyPatc
 @every_row(
     ("error", "code"), [(ConfigError("bad"), 3), (ProviderDown("down"), 75), (YbsError("odd"), 1)]
 )
-def test_an_error_is_one_line_and_its_code(
-    error: YbsError, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_is_one_line_and_its_code(error, code, monkeypatch, capsys):
     def fail(_arguments: object) -> int:
         raise error
 
-    monkeypatch.setattr(cli, "open_door", fail)
+    monkeypatch.setattr(cli, "start_frontend", fail)
     assert cli.main(["go on"]) == code
     assert capsys.readouterr().err == f"ybs: {error}\n"
 
@@ -368,15 +354,13 @@ def test_an_interrupt_anywhere_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.main(["go on"]) == 130
 
 
-def test_a_code_that_is_known_outlives_what_can_no_longer_be_written(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_code_that_is_known_outlives_what_can_no_longer_be_written(monkeypatch, capsys):
     class Gone:
         def flush(self) -> None:
             raise OSError(EIO, "Input/output error")
 
     muted: list[int] = []
-    monkeypatch.setattr(cli, "open_door", lambda _arguments: 129)
+    monkeypatch.setattr(cli, "start_frontend", lambda _arguments: 129)
     monkeypatch.setattr(cli, "mute", muted.append)
     monkeypatch.setattr(sys, "stdout", Gone())
     assert cli.main(["go on"]) == 129
@@ -424,9 +408,7 @@ def run_in_shell(command: str) -> subprocess.CompletedProcess[str]:
 @needs_full
 @pytest.mark.parametrize("command", [*COMMANDS, *SLOW_COMMANDS])
 @pytest.mark.parametrize("unbuffered", ["", pytest.param("1", marks=pytest.mark.slow)])
-def test_a_full_disk_is_one_line_and_one(
-    command: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_one_line_and_one(command, unbuffered, monkeypatch):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     done = run_in_shell(f"{command} </dev/null >{FULL}")
     assert (done.returncode, done.stderr) == (1, "ybs: cannot write: No space left on device\n")
@@ -463,9 +445,7 @@ def test_a_command_of_a_chat_opens_the_terminal_with_it(terminal: Door, project:
     assert (terminal.rest["prompt"], terminal.rest["command"]) == ("/help", "")
 
 
-def test_a_prompt_that_would_run_something_opens_no_terminal(
-    terminal: Door, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_prompt_that_would_run_something_opens_no_terminal(terminal, project, capsys):
     assert "runs a command in a chat" in refused(capsys, "!touch made")
     assert terminal.options is None
 
@@ -492,9 +472,7 @@ def test_an_incognito_session_of_the_command_lets_no_crash_write_memory_down(
     assert done.stderr.endswith(f"{is_kept}\n"), done.stderr
 
 
-def test_the_help_of_a_subcommand_shows_its_own_options_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_help_of_a_subcommand_shows_its_own_options_alone(capsys):
     assert cli.main(["sessions", "--help"]) == 0
     shown = capsys.readouterr().out
     assert "--all" in shown
@@ -512,9 +490,7 @@ def test_the_version_is_said_to_people_and_to_programs(capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out)["version"] == __version__
 
 
-def test_a_setting_is_set_and_removed_in_the_users_own_file(
-    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_setting_is_set_and_removed_in_the_users_own_file(home, project, capsys):
     file = home / ".config" / "ybs" / "config.json"
     file.parent.mkdir(parents=True, mode=0o700)
     file.write_text('{"$schema": "x", "llm": {"model": "a"}, "ui": {"color": false}}')

@@ -35,9 +35,7 @@ def test_bash_offers_subcommands_options_actions_and_values() -> None:
 
 
 @pytest.mark.parametrize("form", ["bash", "zsh", "fish", "man"])
-def test_every_option_and_subcommand_is_in_every_form(
-    form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_option_and_subcommand_is_in_every_form(form, capsys):
     assert cli.main(["completion", form]) == 0
     text = capsys.readouterr().out.replace("\\-", "-").replace("\\fB", " ")
     for action in chat_parser()[1]:

@@ -79,9 +79,7 @@ async def reply_to(session: Session, line: str) -> Reply:
 
 @needs_git
 @pytest.mark.slow
-async def test_what_is_staged_or_else_what_changed_is_committed(
-    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_is_staged_or_else_what_changed_is_committed(pit, monkeypatch):
     session = opened(pit)
     asked: list[str] = []
 

@@ -81,23 +81,21 @@ async def test_an_empty_conversation_has_nothing_to_take_out(quiet: Session, pro
 
 
 @pytest.mark.integration
-async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(open_session: Open):
-    async with OpenAIServer(["first", Interrupted(how="stall")]) as server:
-        session, _ = open_session(server)
-        async with session:
-            await session.send("one")
-            turn = asyncio.create_task(session.send("two"))
-            await server.received(2)
-            for line in ("/new", "/clear", "/rewind 1", "/model other", "/incognito"):
-                reply = await said(session, line)
-                assert reply.is_error, line
-                assert "ybs is still working" in shown(reply), line
-            assert (await said(session, "/copy")).terminal.clipboard == "first"
-            assert (await said(session, "/rewind")).menu is not None
-            assert "one is running" in shown(await said(session, "/status"))
-            session.cancel()
-            await turn
-            assert session.history.prompts()[1][1] == "two"
+async def test_while_a_turn_runs_the_conversation_stays_and_can_be_copied(playing):
+    async with playing(["first", Interrupted(how="stall")]) as (session, _, server):
+        await session.send("one")
+        turn = asyncio.create_task(session.send("two"))
+        await server.received(2)
+        for line in ("/new", "/clear", "/rewind 1", "/model other", "/incognito"):
+            reply = await said(session, line)
+            assert reply.is_error, line
+            assert "ybs is still working" in shown(reply), line
+        assert (await said(session, "/copy")).terminal.clipboard == "first"
+        assert (await said(session, "/rewind")).menu is not None
+        assert "one is running" in shown(await said(session, "/status"))
+        session.cancel()
+        await turn
+        assert session.history.prompts()[1][1] == "two"
 
 
 async def test_rewind_offers_the_prompts_and_gives_the_words_back(quiet: Session):
@@ -202,9 +200,7 @@ def test_code_blocks_end_where_markdown_ends_them():
         assert last_code(text) == code, text
 
 
-async def test_export_is_refused_in_incognito_and_where_it_must_not_go(
-    quiet: Session, home: Path, project: Path
-):
+async def test_export_is_refused_in_incognito_and_where_it_must_not_go(quiet, home, project):
     talk(quiet, ("one", "first"))
     (home / ".ssh").mkdir()
     (project / "there.md").write_text("mine")

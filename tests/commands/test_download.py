@@ -49,9 +49,7 @@ async def test_without_a_name_what_fits_this_machine_is_offered(open_session: Op
 
 
 @pytest.mark.integration
-async def test_a_file_of_the_hub_is_downloaded_with_progress_and_used(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_of_the_hub_is_downloaded_with_progress_and_used(open_session, monkeypatch):
     async with OpenAIServer([]) as server:
         with open_hub(gives()) as hub:
             monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
@@ -84,9 +82,7 @@ async def test_where_ollama_is_in_use_it_is_asked_to_download_the_model(open_ses
 
 
 @pytest.mark.integration
-async def test_what_the_hub_does_not_have_changes_nothing(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_the_hub_does_not_have_changes_nothing(open_session, monkeypatch):
     async with OpenAIServer([]) as server:
         with open_hub(says(404)) as hub:
             monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
@@ -118,8 +114,6 @@ OWN: dict[str, Any] = {"house": Endpoint(endpoint="http://127.0.0.1:1", wire="ol
         ("in-process", None, "qwen3:8b", False),
     ],
 )
-def test_ollama_downloads_names_and_ybs_downloads_files(
-    chosen: str | None, used: str | None, name: str, expected: bool
-):
+def test_ollama_downloads_names_and_ybs_downloads_files(chosen, used, name, expected):
     config = Config(llm=LlmSettings(provider=chosen), providers=OWN)
     assert pulls(this_host(), config, name, used) is expected

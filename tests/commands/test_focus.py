@@ -40,38 +40,32 @@ async def test_a_focus_is_kept_and_told_with_the_next_words(open_session: Open, 
     assert not (project / ".ybs/FOCUS.md").exists()
 
 
-async def test_in_incognito_the_focus_is_shown_and_stays(open_session: Open, project: Path):
+async def test_in_incognito_the_focus_is_shown_and_stays(playing, project: Path):
     (project / ".ybs").mkdir()
     (project / ".ybs/FOCUS.md").write_text("The parser.")
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, incognito=True)
-        async with session:
-            assert (await focus(session, "")).text == "The parser."
-            for argument in ("Something else.", "clear"):
-                reply = await focus(session, argument)
-                assert reply.is_error
-                assert "an incognito session saves nothing" in reply.text
+    async with playing([], incognito=True) as (session, _, _):
+        assert (await focus(session, "")).text == "The parser."
+        for argument in ("Something else.", "clear"):
+            reply = await focus(session, argument)
+            assert reply.is_error
+            assert "an incognito session saves nothing" in reply.text
     assert (project / ".ybs/FOCUS.md").read_text() == "The parser."
 
 
 @pytest.mark.integration
-async def test_a_focus_leaves_nothing_untracked_and_rules_of_others_stay(
-    open_session: Open, project: Path
-):
+async def test_a_focus_leaves_nothing_untracked_and_rules_of_others_stay(playing, project):
     def git(*words: str) -> str:
         command = ["git", "-C", str(project), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     git("init", "-q")
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            await focus(session, "The parser.")
-            assert git("status", "--porcelain", "-uall") == ""
-            await focus(session, "clear")
-            assert not (project / ".ybs").exists()
-            (project / ".ybs").mkdir()
-            (project / ".ybs/.gitignore").write_text("mine\n")
-            await focus(session, "The parser.")
-            await focus(session, "clear")
+    async with playing([]) as (session, _, _):
+        await focus(session, "The parser.")
+        assert git("status", "--porcelain", "-uall") == ""
+        await focus(session, "clear")
+        assert not (project / ".ybs").exists()
+        (project / ".ybs").mkdir()
+        (project / ".ybs/.gitignore").write_text("mine\n")
+        await focus(session, "The parser.")
+        await focus(session, "clear")
     assert (project / ".ybs/.gitignore").read_text() == "mine\n"

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from opened import Open
-from scripted import OpenAIServer
 from ybs.core.events import ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.session.reply import Reply
@@ -20,9 +18,7 @@ async def said(session: Session, line: str) -> Reply:
 
 
 @pytest.mark.integration
-async def test_a_folder_that_was_added_is_read_and_written_like_the_project(
-    open_session: Open, tmp_path: Path
-):
+async def test_a_folder_that_was_added_is_read_and_written_like_the_project(playing, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("plums\n")
@@ -31,15 +27,13 @@ async def test_a_folder_that_was_added_is_read_and_written_like_the_project(
         call("edit_file", path=str(other / "a.txt"), old_text="plums", new_text="figs"),
         call("run_shell", command="cat a.txt", working_dir=str(other)),
     ]
-    async with OpenAIServer([*calls, "done"]) as server:
-        session, events = open_session(server, mode="bypass")
-        async with session:
-            reply = await said(session, f"/add-dir {other}")
-            assert reply.text.endswith("other too, until this session ends.")
-            await session.send("go")
-            listed = (await said(session, "/add-dir")).tables[0]
-            shown = (await said(session, "/permissions")).tables[-1]
-            undone = await said(session, "/undo")
+    async with playing([*calls, "done"], mode="bypass") as (session, events, server):
+        reply = await said(session, f"/add-dir {other}")
+        assert reply.text.endswith("other too, until this session ends.")
+        await session.send("go")
+        listed = (await said(session, "/add-dir")).tables[0]
+        shown = (await said(session, "/permissions")).tables[-1]
+        undone = await said(session, "/undo")
     assert [event.success for event in events.of(ToolFinished)] == [True] * 3
     assert "figs" in events.of(ToolFinished)[2].output
     assert [row.cells[0] for row in listed.rows] == ["works in", "works in"]
@@ -50,34 +44,34 @@ async def test_a_folder_that_was_added_is_read_and_written_like_the_project(
 
 
 @pytest.mark.integration
-async def test_what_may_be_read_besides_is_listed(open_session: Open, tmp_path: Path):
+async def test_what_may_be_read_besides_is_listed(playing, tmp_path: Path):
     async def always(_question: Question) -> Answer:
         return Answer(is_allowed=True, is_for_session=True)
 
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("plums\n")
-    async with OpenAIServer([call("read_file", path=str(other / "a.txt")), "done"]) as server:
-        session, _ = open_session(server, confirm=always)
-        async with session:
-            await session.send("go")
-            rows = (await said(session, "/add-dir")).tables[0].rows
+    async with playing([call("read_file", path=str(other / "a.txt")), "done"], confirm=always) as (
+        session,
+        _,
+        _,
+    ):
+        await session.send("go")
+        rows = (await said(session, "/add-dir")).tables[0].rows
     assert [row.cells[0] for row in rows] == ["works in", "may read"]
 
 
-async def test_what_cannot_be_added_is_said(open_session: Open, tmp_path: Path, home: Path):
+async def test_what_cannot_be_added_is_said(playing, tmp_path: Path, home: Path):
     (tmp_path / "file").write_text("x")
     (home / ".ssh").mkdir()
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            for name, words in (
-                (str(tmp_path / "gone"), "does not exist."),
-                (str(tmp_path / "file"), "is not a folder."),
-                ("~/.ssh", "cannot be added: keys, passwords or ybs's own files are there."),
-            ):
-                reply = await said(session, f"/add-dir {name}")
-                assert reply.is_error
-                assert reply.text.endswith(words)
-            assert (await said(session, "/add-dir .")).text.startswith("ybs works in ")
-            assert len(session.environment.roots.folders) == 1
+    async with playing([]) as (session, _, _):
+        for name, words in (
+            (str(tmp_path / "gone"), "does not exist."),
+            (str(tmp_path / "file"), "is not a folder."),
+            ("~/.ssh", "cannot be added: keys, passwords or ybs's own files are there."),
+        ):
+            reply = await said(session, f"/add-dir {name}")
+            assert reply.is_error
+            assert reply.text.endswith(words)
+        assert (await said(session, "/add-dir .")).text.startswith("ybs works in ")
+        assert len(session.environment.roots.folders) == 1

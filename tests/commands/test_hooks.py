@@ -1,7 +1,6 @@
 """/hooks and `ybs hooks`: what runs when, and what is wrong."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -21,9 +20,7 @@ HOOKS = {
 
 
 @pytest.mark.integration
-async def test_they_are_listed_with_what_is_wrong(
-    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
-):
+async def test_they_are_listed_with_what_is_wrong(project, home, capsys):
     async with Session.open(project, host=this_host(), model=ScriptedModel([])) as session:
         assert "There are no hooks" in shown(await run_command(session, "/hooks"))
     assert main(["hooks"]) == 0

@@ -17,9 +17,7 @@ Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
 @every_row("name", ["AGENTS.md", "CLAUDE.md", "agents.md", "Claude.md"])
-async def test_nothing_is_asked_of_the_model_where_the_project_has_one(
-    open_session: Open, project: Path, name: str
-):
+async def test_nothing_is_asked_of_the_model_where_the_project_has_one(open_session, project, name):
     (project / name).symlink_to("gone")
     try:
         async with OpenAIServer([]) as server:

@@ -39,18 +39,16 @@ def pid_in(events: RecordedEvents) -> int:
     return int(found[0])
 
 
-async def test_a_job_outlives_its_turn_and_ends_with_the_session(open_session: Open):
-    async with OpenAIServer([SERVE, "It runs.", "Still."]) as server:
-        session, events = open_session(server, mode="bypass")
-        async with session:
-            await session.send("start it")
-            await session.send("and now?")
-            pid = pid_in(events)
-            assert is_alive(pid)
-            text = (await asked(session, "/jobs")).text
-            assert text.startswith("job-1  running for 0:0")
-            assert text.endswith("\nStop one with /jobs stop ID.")
-            assert session.status().jobs == 1
+async def test_a_job_outlives_its_turn_and_ends_with_the_session(playing):
+    async with playing([SERVE, "It runs.", "Still."], mode="bypass") as (session, events, _):
+        await session.send("start it")
+        await session.send("and now?")
+        pid = pid_in(events)
+        assert is_alive(pid)
+        text = (await asked(session, "/jobs")).text
+        assert text.startswith("job-1  running for 0:0")
+        assert text.endswith("\nStop one with /jobs stop ID.")
+        assert session.status().jobs == 1
     assert await ends(pid)
 
 
@@ -67,47 +65,39 @@ async def test_a_job_ends_with_the_session_when_its_door_fails(open_session: Ope
     assert await ends(pid_in(events))
 
 
-async def test_a_job_outlives_a_cancelled_turn(open_session: Open):
+async def test_a_job_outlives_a_cancelled_turn(playing):
     wait = call("run_shell", command="echo waits; sleep 60")
-    async with OpenAIServer([SERVE, wait]) as server:
-        session, events = open_session(server, mode="bypass")
-        async with session:
-            turn = asyncio.create_task(session.send("start it"))
-            assert await comes(lambda: "waits\n" in {e.text for e in events.of(ToolPrinted)})
-            session.cancel()
-            await turn
-            assert is_alive(pid_in(events))
+    async with playing([SERVE, wait], mode="bypass") as (session, events, _):
+        turn = asyncio.create_task(session.send("start it"))
+        assert await comes(lambda: "waits\n" in {e.text for e in events.of(ToolPrinted)})
+        session.cancel()
+        await turn
+        assert is_alive(pid_in(events))
     assert await ends(pid_in(events))
 
 
-async def test_the_person_stops_a_job(open_session: Open):
-    async with OpenAIServer([SERVE, "It runs."]) as server:
-        session, events = open_session(server, mode="bypass")
-        async with session:
-            await session.send("start it")
-            reply = await asked(session, "/jobs stop 1")
-            assert await ends(pid_in(events))
+async def test_the_person_stops_a_job(playing):
+    async with playing([SERVE, "It runs."], mode="bypass") as (session, events, _):
+        await session.send("start it")
+        reply = await asked(session, "/jobs stop 1")
+        assert await ends(pid_in(events))
     assert not reply.is_error
     assert reply.text.startswith("job-1  stopped after ")
 
 
 @pytest.mark.parametrize("line", ["/jobs", "/ps", "/JOBS list"])
-async def test_without_jobs_that_is_said(open_session: Open, line: str):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            assert (await asked(session, line)).text == "There are no background jobs."
+async def test_without_jobs_that_is_said(playing, line: str):
+    async with playing([]) as (session, _, _):
+        assert (await asked(session, line)).text == "There are no background jobs."
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [("/jobs stop", "Usage"), ("/jobs start x", "Usage"), ("/jobs stop 4", "no job '4'")],
 )
-async def test_what_makes_no_sense_is_an_error(open_session: Open, line: str, words: str):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            reply = await asked(session, line)
+async def test_what_makes_no_sense_is_an_error(playing, line: str, words: str):
+    async with playing([]) as (session, _, _):
+        reply = await asked(session, line)
     assert reply.is_error
     assert words in reply.text
 

@@ -55,9 +55,7 @@ async def test_a_task_is_shown_before_it_is_written_and_then_used(project: Path,
         assert "accepted" in text_of(await said(session, "/learn"))
 
 
-async def test_what_the_person_corrected_is_offered_as_a_change(
-    project: Path, home: Path, sessions: Path
-):
+async def test_what_the_person_corrected_is_offered_as_a_change(project, home, sessions):
     async with quiet(project) as session:
         await said(session, "/learn")
         await said(session, "/learn accept 1 mine")
@@ -75,9 +73,7 @@ async def test_what_the_person_corrected_is_offered_as_a_change(
     assert "- newest first" in (home / ".config/ybs/commands/changelog-version.md").read_text()
 
 
-async def test_nothing_of_a_correction_runs_or_is_attached(
-    project: Path, home: Path, sessions: Path
-):
+async def test_nothing_of_a_correction_runs_or_is_attached(project, home, sessions):
     async with quiet(project) as session:
         await said(session, "/learn")
         await said(session, "/learn accept 1 mine")

@@ -52,9 +52,7 @@ def test_a_choice_holds_all_that_is_to_be_written() -> None:
     }
 
 
-def test_a_choice_on_this_machine_stays_there_whatever_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_choice_on_this_machine_stays_there_whatever_the_environment_says(monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "gpu.example.org")
     (first, *_) = served_choices(this_host(), [ollama()], None)
     assert first.settings["llm.endpoint"] == "http://localhost:11434"

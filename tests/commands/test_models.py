@@ -13,7 +13,7 @@ from replies import shown
 from scripted import HttpError, OllamaServer, OpenAIServer
 from ybs.commands import offers
 from ybs.commands.open import SlashCommands
-from ybs.commands.table import modes
+from ybs.commands.table import COMMANDS
 from ybs.core.errors import ProviderDown
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
@@ -90,7 +90,7 @@ async def test_the_mode_menu_has_edits_ask_for_the_session(open_session: Open, p
             items = menu_of(await said(session, "/mode")).items
             assert [item.label for item in items if item.is_current] == ["ask edits"]
             assert session.status().shown_mode == "ask edits"
-            assert "ask edits" in modes(session), "the Tab key offers it"
+            assert "ask edits" in COMMANDS["mode"].choices(session), "the Tab key offers it"
             await said(session, "/mode accept-edits")
             assert not asked(session)
             assert session.status().shown_mode == "accept-edits"

@@ -89,62 +89,52 @@ async def test_each_rule_can_be_taken_back_where_it_is_kept(open_session: Open):
             assert (await said(later)).text.startswith("No rules")
 
 
-async def test_a_rule_of_another_file_is_removed_there(open_session: Open, tmp_path: Path):
+async def test_a_rule_of_another_file_is_removed_there(playing, tmp_path: Path):
     file = tmp_path / "more.json"
     file.write_text('{"safety": {"deny": ["run_shell(curl *)"]}}')
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, config_file=file)
-        async with session:
-            reply = await said(session, "remove 1")
+    async with playing([], config_file=file) as (session, _, _):
+        reply = await said(session, "remove 1")
+        assert reply.is_error
+        assert "more.json" in reply.text
+        assert len(await rows(session)) == 1
+
+
+async def test_what_is_not_understood_shows_the_usage(playing):
+    async with playing([]) as (session, _, _):
+        for words in ("allow", "allow project", "remove", "remove x", "forbid x", "list all"):
+            reply = await said(session, words)
             assert reply.is_error
-            assert "more.json" in reply.text
-            assert len(await rows(session)) == 1
+            assert reply.text.startswith("Usage:\n/permissions allow RULE")
+        assert (await said(session, "remove 7")).text == (
+            "There is no rule 7; /permissions lists them."
+        )
+        assert (await said(session, "allow run_shell(")).is_error
 
 
-async def test_what_is_not_understood_shows_the_usage(open_session: Open):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            for words in ("allow", "allow project", "remove", "remove x", "forbid x", "list all"):
-                reply = await said(session, words)
-                assert reply.is_error
-                assert reply.text.startswith("Usage:\n/permissions allow RULE")
-            assert (await said(session, "remove 7")).text == (
-                "There is no rule 7; /permissions lists them."
-            )
-            assert (await said(session, "allow run_shell(")).is_error
-
-
-async def test_an_incognito_session_keeps_nothing(open_session: Open):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, incognito=True)
-        async with session:
-            for where in ("project", "user"):
-                reply = await said(session, f"allow {where} run_shell(a)")
-                assert reply.is_error
-                assert "incognito" in reply.text
+async def test_an_incognito_session_keeps_nothing(playing):
+    async with playing([], incognito=True) as (session, _, _):
+        for where in ("project", "user"):
+            reply = await said(session, f"allow {where} run_shell(a)")
+            assert reply.is_error
+            assert "incognito" in reply.text
     assert not this_host().user_config_file.exists()
 
 
-async def test_a_rule_about_no_tool_is_not_added(open_session: Open, home: Path):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            for words in ("deny run_shel", "deny user run_shel", "allow project wirte_file(a*)"):
-                reply = await said(session, words)
-                assert reply.is_error
-                assert "The rule was not added: there is no tool" in reply.text
-            assert await rows(session) == []
+async def test_a_rule_about_no_tool_is_not_added(playing, home: Path):
+    async with playing([]) as (session, _, _):
+        for words in ("deny run_shel", "deny user run_shel", "allow project wirte_file(a*)"):
+            reply = await said(session, words)
+            assert reply.is_error
+            assert "The rule was not added: there is no tool" in reply.text
+        assert await rows(session) == []
     assert not (home / ".config/ybs/config.json").exists()
 
 
-async def test_a_rule_about_an_external_tool_is_added(open_session: Open, home: Path):
+async def test_a_rule_about_an_external_tool_is_added(playing, home: Path):
     tool = home / ".config/ybs/tools/look-up.sh"
     tool.parent.mkdir(parents=True)
     tool.write_text('#!/bin/sh\necho \'{"name": "lookup_word"}\'\n')
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            for name in ("look_up", "look-up", "lookup_word", "mcp__a__b"):
-                reply = await said(session, f"deny project {name}")
-                assert not reply.is_error, reply.text
+    async with playing([]) as (session, _, _):
+        for name in ("look_up", "look-up", "lookup_word", "mcp__a__b"):
+            reply = await said(session, f"deny project {name}")
+            assert not reply.is_error, reply.text

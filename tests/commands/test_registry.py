@@ -9,9 +9,8 @@ import pytest
 from replies import shown
 from rows import every_row
 from scripted import OpenAIServer
-from ybs.commands.habits import ALIASES, HINTS
-from ybs.commands.registry import first_offer, is_command, runs_beside_a_turn
-from ybs.commands.table import COMMANDS, LISTED, TITLES
+from ybs.commands.registry import ALIASES, HINTS, first_offer, is_command, runs_beside_a_turn
+from ybs.commands.table import COMMANDS, GROUPS, LISTED
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents
@@ -202,7 +201,7 @@ async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_sess
 
 async def test_help_has_titles_and_finds_what_has_to_do_with_a_word(open_session: Open):
     lines = shown(await reply_to(open_session, "/help")).splitlines()
-    for title in (*TITLES, "Commands for the shell"):
+    for title in (*GROUPS, "Commands for the shell"):
         assert title in lines
     found = shown(await reply_to(open_session, "/help rewind"))
     assert [line.split()[0] for line in found.splitlines()] == ["Conversation", "/rewind"]

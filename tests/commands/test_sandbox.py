@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opened import Open
 from replies import shown
-from scripted import OpenAIServer
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
@@ -24,79 +22,65 @@ def needs_sandbox(session: Session) -> None:
         pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
 
 
-async def test_it_shows_what_stands_around_commands(project: Path, open_session: Open) -> None:
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, sandbox=True)
-        async with session:
-            needs_sandbox(session)
-            text = shown(await said(session, "/sandbox"))
+async def test_it_shows_what_stands_around_commands(project: Path, playing) -> None:
+    async with playing([], sandbox=True) as (session, _, _):
+        needs_sandbox(session)
+        text = shown(await said(session, "/sandbox"))
     assert "on (bubblewrap)" in text
     assert "closed" in text
     assert str(project) in text
 
 
-async def test_the_network_is_opened_and_closed(open_session: Open) -> None:
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, sandbox=True)
-        async with session:
-            needs_sandbox(session)
-            sandbox = session.environment.sandbox
-            assert "could be sent away" in (await said(session, "/sandbox network on")).text
-            assert not sandbox.closes_network
-            assert session.status().sandbox == "sandbox, network"
-            await said(session, "/sandbox network off")
-            assert sandbox.closes_network
-            assert session.status().sandbox == "sandbox"
+async def test_the_network_is_opened_and_closed(playing) -> None:
+    async with playing([], sandbox=True) as (session, _, _):
+        needs_sandbox(session)
+        sandbox = session.environment.sandbox
+        assert "could be sent away" in (await said(session, "/sandbox network on")).text
+        assert not sandbox.closes_network
+        assert session.status().sandbox == "sandbox, network"
+        await said(session, "/sandbox network off")
+        assert sandbox.closes_network
+        assert session.status().sandbox == "sandbox"
 
 
 @pytest.mark.integration
-async def test_commands_may_write_in_a_folder_that_was_opened(
-    tmp_path: Path, open_session: Open
-) -> None:
+async def test_commands_may_write_in_a_folder_that_was_opened(tmp_path, playing):
     more = tmp_path / "more"
     more.mkdir()
-    async with OpenAIServer(["seen", "seen"]) as server:
-        session, _ = open_session(server, sandbox=True)
-        async with session:
-            needs_sandbox(session)
-            await session.handle(f"!touch {more}/before")
-            assert (await said(session, f"/sandbox write {more}")).text.startswith("Commands may")
-            await session.handle(f"!touch {more}/after")
-            assert [each.name for each in more.iterdir()] == ["after"]
-            assert (await said(session, "/sandbox write /etc")).is_error
-            assert (await said(session, "/sandbox write nowhere")).is_error
+    async with playing(["seen", "seen"], sandbox=True) as (session, _, _):
+        needs_sandbox(session)
+        await session.handle(f"!touch {more}/before")
+        assert (await said(session, f"/sandbox write {more}")).text.startswith("Commands may")
+        await session.handle(f"!touch {more}/after")
+        assert [each.name for each in more.iterdir()] == ["after"]
+        assert (await said(session, "/sandbox write /etc")).is_error
+        assert (await said(session, "/sandbox write nowhere")).is_error
 
 
 @pytest.mark.integration
-async def test_it_is_turned_off_after_a_question_and_on_again(
-    tmp_path: Path, open_session: Open
-) -> None:
-    async with OpenAIServer(["seen", "seen"]) as server:
-        session, _ = open_session(server, sandbox=True)
-        async with session:
-            needs_sandbox(session)
-            menu = (await said(session, "/sandbox off")).menu
-            assert menu is not None
-            assert session.status().sandbox == "sandbox"
-            await said(session, menu.items[0].line)
-            assert session.status().sandbox == "sandbox"
-            await said(session, menu.items[1].line)
-            assert session.status().sandbox == "no sandbox"
-            assert "you turned it off" in shown(await said(session, "/sandbox"))
-            await session.handle(f"!touch {tmp_path}/bare")
-            assert (tmp_path / "bare").exists()
-            await said(session, "/sandbox on")
-            assert session.status().sandbox == "sandbox"
-            await session.handle(f"!touch {tmp_path}/not")
-            assert not (tmp_path / "not").exists()
+async def test_it_is_turned_off_after_a_question_and_on_again(tmp_path, playing):
+    async with playing(["seen", "seen"], sandbox=True) as (session, _, _):
+        needs_sandbox(session)
+        menu = (await said(session, "/sandbox off")).menu
+        assert menu is not None
+        assert session.status().sandbox == "sandbox"
+        await said(session, menu.items[0].line)
+        assert session.status().sandbox == "sandbox"
+        await said(session, menu.items[1].line)
+        assert session.status().sandbox == "no sandbox"
+        assert "you turned it off" in shown(await said(session, "/sandbox"))
+        await session.handle(f"!touch {tmp_path}/bare")
+        assert (tmp_path / "bare").exists()
+        await said(session, "/sandbox on")
+        assert session.status().sandbox == "sandbox"
+        await session.handle(f"!touch {tmp_path}/not")
+        assert not (tmp_path / "not").exists()
 
 
-async def test_what_makes_no_sense_is_answered_with_the_usage(open_session: Open) -> None:
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, sandbox=True)
-        async with session:
-            needs_sandbox(session)
-            for line in ("/sandbox maybe", "/sandbox network", "/sandbox write", "/sandbox on now"):
-                reply = await said(session, line)
-                assert reply.is_error
-                assert reply.text.startswith("Usage: /sandbox")
+async def test_what_makes_no_sense_is_answered_with_the_usage(playing) -> None:
+    async with playing([], sandbox=True) as (session, _, _):
+        needs_sandbox(session)
+        for line in ("/sandbox maybe", "/sandbox network", "/sandbox write", "/sandbox on now"):
+            reply = await said(session, line)
+            assert reply.is_error
+            assert reply.text.startswith("Usage: /sandbox")

@@ -222,7 +222,7 @@ async def test_an_undo_in_incognito_says_that_files_are_not_kept(
             assert FILES_STAY in shown(offer)
             reply = await said(session, "/undo")
             assert reply.terminal.draft == "write it"
-            assert "incognito keeps none" in shown(reply)
+            assert "incognito mode keeps no copies" in shown(reply)
     assert (project / "a.py").exists()
     assert names_in(home, "**/*.jsonl") == []
 
@@ -273,7 +273,7 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
             "There is nothing to undo: the conversation was compacted (summarised)."
         )
         assert shown(await said(quiet, "/restore")).startswith(
-            "All of it is back: 4 messages, about"
+            "Everything is restored: 4 messages, about"
         )
         assert [words for _, words in quiet.history.prompts()] == ["one", "two"]
         assert (await said(quiet, "/undo")).terminal.draft == "two"

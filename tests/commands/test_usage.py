@@ -29,7 +29,7 @@ from ybs.frontends.layout import bar
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import cells
 from ybs.providers.tokens import OTHER, PICTURE_TOKENS
-from ybs.session import changes
+from ybs.session import tally as changes
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 from ybs.session.tally import TurnUse
@@ -207,7 +207,7 @@ async def test_cost_has_a_row_for_each_turn_and_a_sum(quiet: Session):
     assert lines[4].strip() == "n"
     assert lines[5].split()[:2] == ["3", "unknown"]
     assert lines[6].split()[:4] == ["$0.0500", "3.0k", "1.5k", "30"]
-    assert lines[-1] == "What is unknown is not in the sum."
+    assert lines[-1] == "Unknown costs are not in the sum."
 
 
 async def test_a_long_session_shows_its_last_turns_and_sums_up_the_others(quiet: Session):
@@ -244,10 +244,10 @@ async def test_without_prices_cost_counts_tokens(quiet: Session):
 def test_figures_stay_short():
     counts = (0, 999, 1000, 99_949, 99_950, 999_499, 999_500, 12_345_678)
     assert [amount(count) for count in counts] == [
-        *("0", "999", "1.0k", "100k", "100k", "999k", "1.0M", "12M"),
+        *("0", "999", "1.0k", "100k", "100k", "999k", "1.0M", "12M")
     ]
     assert [money(usd) for usd in (0, 0.00001, 0.0123, 0.5, 12)] == [
-        *("$0", "<$.0001", "$0.0123", "$0.50", "$12.00"),
+        *("$0", "<$.0001", "$0.0123", "$0.50", "$12.00")
     ]
     times = [time(seconds) for seconds in (0, 9.94, 9.96, 99.4, 99.6, 7200, 360_000)]
     assert times == ["0.0s", "9.9s", "10s", "99s", "2m", "2h", "100h"]

@@ -11,13 +11,7 @@ import pytest
 
 from conductor_cast import ALWAYS, Cast, delegated, of_agent, opened, results
 from hosts import this_host
-from scripted import (
-    AnthropicServer,
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-)
+from scripted import AnthropicServer, HttpError, Interrupted, OllamaServer, OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import TurnFinished
@@ -114,9 +108,7 @@ async def test_a_small_model_that_only_announces_is_held_to_its_task(project: Pa
     assert len(cast.requests["find"]) == 2
 
 
-async def test_a_sub_agent_gets_its_task_its_part_and_nothing_of_the_conversation(
-    project: Path,
-) -> None:
+async def test_a_sub_agent_gets_its_task_its_part_and_nothing_of_the_conversation(project):
     task = {"task": "find it", "kind": "explore", "context": "It is in lib/."}
     cast = Cast([delegated(task), "done"], find=["Found."])
     session, _ = opened(project, cast.model)
@@ -145,9 +137,7 @@ async def test_a_sub_agent_cannot_delegate(project: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["bypass", "auto", "accept-edits"])
-async def test_what_reads_only_stays_read_only_whatever_the_mode_is(
-    project: Path, mode: str
-) -> None:
+async def test_what_reads_only_stays_read_only_whatever_the_mode_is(project, mode):
     write = call("write_file", path="new.txt", content="x")
     shell = call("run_shell", command="touch new.txt")
     cast = Cast(
@@ -169,9 +159,7 @@ async def test_what_reads_only_stays_read_only_whatever_the_mode_is(
     assert not any(each.success for each in results(events, "write_file"))
 
 
-async def test_a_mode_that_becomes_narrower_binds_a_sub_agent_that_works_already(
-    project: Path,
-) -> None:
+async def test_a_mode_that_becomes_narrower_binds_a_sub_agent_that_works_already(project):
     write = call("write_file", path="new.txt", content="x")
 
     async def narrower(_request: Any) -> Any:
@@ -364,9 +352,7 @@ async def test_a_one_shot_waits_for_what_works_in_the_background(project: Path) 
     assert outcome.text == "Found late, then."
 
 
-async def test_what_works_in_the_background_ends_with_the_session_and_by_cancelling(
-    project: Path,
-) -> None:
+async def test_what_works_in_the_background_ends_with_the_session_and_by_cancelling(project):
     async def hang(_request: Any) -> Any:
         await asyncio.Event().wait()
 
@@ -476,9 +462,7 @@ async def test_hooks_are_told_when_a_sub_agent_stops(project: Path) -> None:
     assert (project / "stopped").exists()
 
 
-async def test_hooks_are_told_which_sub_agent_begins_and_may_tell_it_something(
-    project: Path,
-) -> None:
+async def test_hooks_are_told_which_sub_agent_begins_and_may_tell_it_something(project):
     said = {"hookSpecificOutput": {"additionalContext": "Look into src first."}}
     keep = 'cat > "$CLAUDE_PROJECT_DIR"/start.json'
     hooks = {

@@ -11,7 +11,8 @@ import pytest
 from conductor.copies import DELEGATE, Copies
 from rows import every_row
 from session.trees import tree
-from ybs.conductor import copying, origin
+from ybs.conductor import contents as copying
+from ybs.conductor import origin
 from ybs.conductor.contents import moved_text
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay

@@ -284,9 +284,7 @@ async def test_a_copy_that_cannot_be_looked_at_stays_to_be_read(
     assert copies.environment.roots.resolve(f"{overlay.folder}/b").read_text() == "its\n"
 
 
-async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(
-    project: Path,
-) -> None:
+async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(project: Path) -> None:
     copies = Copies(project, {"safety.mode": "bypass"})
     write(project, ".gitignore", "node_modules\n")
     write(project, "node_modules/lib", "of the project\n")
@@ -317,7 +315,7 @@ async def test_rules_and_modes_are_those_of_the_session_at_each_moment(copies: C
     copies.environment.policy.mode = "ask"
     assert overlay.environment.policy.mode == "ask"
     overlay.environment.policy.grant("write_file")
-    assert "write_file" in tuple(sorted(copies.environment.policy.standing.grants))
+    assert "write_file" in tuple(sorted(copies.environment.policy.rules.grants))
     assert overlay.environment.policy.tried(mode="plan").mode == "plan"
     assert copies.environment.policy.mode == "ask"
     assert overlay.environment.secrets.firewall is copies.environment.secrets.firewall

@@ -47,7 +47,7 @@ You are a reviewer.
     assert kind.budget == Budget(steps=12)
     assert not kind.may_change
     (remark,) = remarks_on(text.encode())
-    assert remark.startswith("Bash(git diff:*): what stands in brackets is ignored")
+    assert remark.startswith("Bash(git diff:*): the part in brackets is ignored")
 
 
 def test_tools_that_are_disallowed_are_not_there() -> None:
@@ -113,9 +113,7 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 
 @pytest.mark.integration
-def test_they_are_listed_and_checked(
-    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_they_are_listed_and_checked(project, home, capsys):
     assert main(["agents"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["explore", "review", "test", "general"]
@@ -139,9 +137,7 @@ def test_they_are_listed_and_checked(
 
 
 @pytest.mark.integration
-def test_one_that_is_a_pipe_is_not_waited_for(
-    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_that_is_a_pipe_is_not_waited_for(project, home, capsys):
     (home / OWN).mkdir(parents=True)
     os.mkfifo(home / OWN / "waits.md")
     (problem,) = listed(capsys, "check")["problems"]
@@ -200,9 +196,7 @@ def settings(home: Path, **acp: Any) -> None:
 
 
 @pytest.mark.integration
-def test_other_agents_are_kinds_of_the_persons_settings(
-    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_agents_are_kinds_of_the_persons_settings(project, home, capsys):
     put(home, f"{OWN}/codex.md", kind_file("codex"))
     settings(
         home,
@@ -226,9 +220,7 @@ def test_other_agents_are_kinds_of_the_persons_settings(
 
 
 @pytest.mark.integration
-def test_a_project_names_no_program_that_runs(
-    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_project_names_no_program_that_runs(project, home, capsys):
     entry = {"agents": {"acp": {"spy": {"command": ["./spy"]}, "codex": {"env": {"X": "1"}}}}}
     put(project, ".ybs.json", json.dumps(entry))
     put(project, f"{THEIRS}/theirs.md", kind_file("theirs", head="acp: codex\n"))
@@ -243,9 +235,7 @@ def test_a_project_names_no_program_that_runs(
     assert "agents.acp" in printed.err
 
 
-def test_the_first_program_of_a_preset_that_is_there_is_used(
-    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_program_of_a_preset_that_is_there_is_used(project, home, tmp_path, monkeypatch):
     claude = kind_of("claude", AcpAgent(args=("--x",)), "").acp
     assert claude is not None
     folder = tmp_path / "bin"
@@ -264,9 +254,7 @@ def test_the_first_program_of_a_preset_that_is_there_is_used(
     assert "secret" not in repr(AcpAgent(command=("x",), env={"KEY": "secret"}))
 
 
-def test_a_login_is_named_by_the_key_or_the_file_that_is_there(
-    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_is_named_by_the_key_or_the_file_that_is_there(project, home, monkeypatch):
     gemini = kind_of("mine", AcpAgent(preset="gemini"), "").acp
     assert gemini is not None
     assert method_of(gemini, this_host()) == ""

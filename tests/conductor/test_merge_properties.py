@@ -64,9 +64,7 @@ def shown(path: str) -> str:
     mine=[],
     others=[[Act(kind="delete", path="d"), Act(kind="write", path="d/a")]],
 )
-def test_a_merge_loses_nothing(
-    tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]
-) -> None:
+def test_a_merge_loses_nothing(tmp_path, first, mine, others):
     _check(tmp_path, first, mine, others)
 
 
@@ -74,9 +72,7 @@ def test_a_merge_loses_nothing(
 @pytest.mark.timeout(300)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=turns, mine=_edits, others=_others)
-def test_many_merges_lose_nothing(
-    tmp_path: Path, first: list[Act], mine: list[Act], others: list[list[Act]]
-) -> None:
+def test_many_merges_lose_nothing(tmp_path, first, mine, others):
     _check(tmp_path, first, mine, others)
 
 

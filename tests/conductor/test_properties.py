@@ -196,9 +196,7 @@ def check(told: list[Envelope], most_agents: int, most_requests: int) -> None:
 @pytest.mark.integration
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tasks=TASKS, cancels=some.booleans(), most=some.integers(1, 30))
-def test_nothing_outlives_its_parent_and_every_event_belongs_to_one_agent(
-    tasks: list[tuple[str, bool, int]], cancels: bool, most: int
-) -> None:
+def test_nothing_outlives_its_parent_and_every_event_belongs_to_one_agent(tasks, cancels, most):
     told = asyncio.run(played(tasks, cancels=cancels, most=most))
     check(told, len(tasks), most)
 

@@ -46,9 +46,7 @@ async def test_a_limit_of_nothing_or_less_is_refused(project: Path, limit: dict[
     assert cast.requests["one"] == []
 
 
-async def test_the_main_agent_stops_where_those_in_the_background_may_need_the_rest(
-    project: Path,
-) -> None:
+async def test_the_main_agent_stops_where_those_in_the_background_may_need_the_rest(project):
     turns = [answer(str(number), look(number)) for number in range(40)]
     task = {"task": "bg", "kind": "explore", "background": True}
     cast = Cast([delegated(task), *turns], bg=list(turns))

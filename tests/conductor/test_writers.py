@@ -11,7 +11,7 @@ from msgspec import Raw
 from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
 from ybs.checkpoints.contents import NoRoom
-from ybs.conductor import copying
+from ybs.conductor import contents as copying
 from ybs.conductor.origin import ParentProject
 from ybs.conductor.overlay import Conflicts, Overlay
 from ybs.conductor.workplaces import Isolation
@@ -182,11 +182,7 @@ async def test_a_hook_that_says_to_ask_has_the_person_asked_at_the_merge(project
     command = f"grep -q '\"file_path\":\"{project}/a\"' && echo '{said}' || exit 0"
     cast = Cast([BOTH, "done"], one=[write("a", "1"), "1"], two=["2"])
     session, _ = opened(
-        project,
-        cast.model,
-        mode="auto",
-        confirm=confirm,
-        overrides=with_hook(command, "Write"),
+        project, cast.model, mode="auto", confirm=confirm, overrides=with_hook(command, "Write")
     )
     async with session:
         await session.send("go")
@@ -269,6 +265,6 @@ async def test_of_one_that_is_stopped_what_its_commands_changed_is_said_too(proj
     async with session:
         await session.send("go")
     first, second = results(events)[0].output.split("[general-2")
-    assert "What it changed was not merged." in first
+    assert "Its changes were not merged." in first
     assert "not merged" not in second
     assert tree(project) == {}

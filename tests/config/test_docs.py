@@ -35,9 +35,7 @@ def test_what_is_on_disk_is_what_is_made_from_the_structs(make_docs: ModuleType,
 
 
 @pytest.mark.integration
-def test_check_fails_until_the_page_is_written(
-    make_docs: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_check_fails_until_the_page_is_written(make_docs, monkeypatch, capsys):
     assert run(make_docs, monkeypatch, "--check") == 1
     assert "configuration.md: differs" in capsys.readouterr().out
     assert run(make_docs, monkeypatch) == 0

@@ -33,9 +33,7 @@ def test_what_packages_declare_is_found_in_the_order_of_their_names(tmp_path: Pa
     ]
 
 
-def test_the_project_and_the_path_of_modules_are_not_looked_at(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_project_and_the_path_of_modules_are_not_looked_at(project, monkeypatch):
     monkeypatch.syspath_prepend(str(project))
     declare(project, "evil", "[ybs.tools]\nx = evil:X\n")
     assert str(project) not in site_folders()
@@ -44,11 +42,7 @@ def test_the_project_and_the_path_of_modules_are_not_looked_at(
 
 @every_row(
     "value, expected",
-    [
-        ("pathlib:Path.home", Path.home),
-        ("pathlib:Path [more]", Path),
-        ("pathlib", None),
-    ],
+    [("pathlib:Path.home", Path.home), ("pathlib:Path [more]", Path), ("pathlib", None)],
 )
 def test_an_entry_point_names_a_module_and_what_is_in_it(value: str, expected: object):
     entry = EntryPoint(package="p", group="ybs.tools", name="x", value=value)

@@ -63,9 +63,7 @@ def test_a_file_that_others_can_write_or_that_is_damaged_is_not_used() -> None:
     assert stored_key(this_host(), "openai", "a") is None
 
 
-def test_the_keyring_holds_the_key_where_it_works_and_the_file_where_it_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_keyring_holds_the_key_where_it_works_and_the_file_where_it_does_not(monkeypatch):
     held: dict[tuple[str, str], str] = {}
     ring = SimpleNamespace(
         set_password=lambda service, name, key: held.__setitem__((service, name), key),

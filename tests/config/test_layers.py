@@ -93,9 +93,7 @@ def test_every_key_of_the_specification_is_taken_and_one_line_names_those_withou
     assert config.providers["work"].wire == "openai"
 
 
-def test_later_layers_win_and_every_value_knows_where_it_came_from(
-    project: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-):
+def test_later_layers_win_and_every_value_knows_where_it_came_from(project, write, monkeypatch):
     names = ["system", "user", "home", "project", "file"]
     file: Path | None = None
     for number, layer in enumerate(names):
@@ -138,9 +136,7 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(
         (["system", "user", "home", "project", "file"], "file"),
     ],
 )
-def test_each_file_wins_over_the_ones_before(
-    project: Path, write: Write, layers: list[str], winner: str
-):
+def test_each_file_wins_over_the_ones_before(project, write, layers, winner):
     written = {layer: write(layer, f'{{"llm": {{"model": "{layer}"}}}}') for layer in layers}
     loaded = load(this_host(), folder=project, config_file=written.get("file"))
     assert loaded.config.llm.model == winner
@@ -163,9 +159,7 @@ def test_null_takes_a_value_back(project: Path, write: Write):
     assert config.llm.temperature == 1.0
 
 
-def test_xdg_and_ybs_home_move_the_users_file(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_xdg_and_ybs_home_move_the_users_file(project, tmp_path, monkeypatch):
     for name, folder in (("XDG_CONFIG_HOME", "x/ybs"), ("YBS_HOME", "y")):
         file = tmp_path / folder / "config.json"
         file.parent.mkdir(parents=True)
@@ -181,9 +175,7 @@ def test_a_relative_ybs_home_is_ignored_with_a_warning(project: Path):
     assert loaded.warnings == ("YBS_HOME: must be an absolute path; it is ignored",)
 
 
-def test_the_given_environment_is_the_one_that_is_read(
-    project: Path, home: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_given_environment_is_the_one_that_is_read(project, home, write, monkeypatch):
     write("home", '{"llm": {"model": "${NAME}"}}')
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "9")
     loaded = load(Host.of({"HOME": str(home), "NAME": "n"}), folder=project)
@@ -231,9 +223,7 @@ def test_a_file_that_others_can_write_is_ignored_loudly(project: Path, write: Wr
 @pytest.mark.integration
 @pytest.mark.parametrize("layer", ["user", "home", "project"])
 @pytest.mark.parametrize("kind", ["folder", "pipe", "device", "giant", "binary", "deep", "list"])
-def test_odd_files_are_a_warning_within_a_second(
-    project: Path, write: Write, layer: str, kind: str
-):
+def test_odd_files_are_a_warning_within_a_second(project, write, layer, kind):
     file = write(layer, "")
     file.unlink()
     match kind:
@@ -409,9 +399,7 @@ def test_variables_that_are_no_settings_are_left_alone(project: Path):
         ),
     ],
 )
-def test_a_variable_that_does_not_fit_is_a_warning(
-    project: Path, variable: str, value: str, warning: str
-):
+def test_a_variable_that_does_not_fit_is_a_warning(project, variable, value, warning):
     loaded = load(Host.of({"HOME": "/nowhere", variable: value}), folder=project)
     assert loaded.config == Config()
     assert loaded.warnings == (warning,)
@@ -436,16 +424,12 @@ def test_an_option_that_was_not_given_changes_nothing(project: Path, write: Writ
         ("llm.api_key", "k", "a key is read from"),
     ],
 )
-def test_an_option_that_does_not_fit_is_an_error(
-    project: Path, key: str, value: object, words: str
-):
+def test_an_option_that_does_not_fit_is_an_error(project, key, value, words):
     with pytest.raises(ConfigError, match=f"^{key}: {words}"):
         load(this_host(), folder=project, overrides={"safety.mode": "plan", key: value})
 
 
-def test_a_key_in_the_users_own_files_is_honoured_and_never_represented(
-    project: Path, write: Write
-):
+def test_a_key_in_the_users_own_files_is_honoured_and_never_represented(project, write):
     key = "sk-" + "x1y2" * 8
     write(
         "user",

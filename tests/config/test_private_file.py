@@ -50,9 +50,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path):
     assert not private_file.remove(path / "below")
 
 
-def test_a_failure_leaves_the_old_file_and_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypatch):
     path = tmp_path / "file"
     private_file.replace(path, b"one")
 
@@ -66,9 +64,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(
     assert path.read_bytes() == b"one"
 
 
-def test_the_disk_has_all_of_a_file_before_it_takes_the_place_of_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_disk_has_all_of_a_file_before_it_takes_the_place_of_the_old_one(tmp_path, monkeypatch):
     path, synced = tmp_path / "file", list[tuple[int, bytes | None]]()
 
     def sync(handle: int) -> None:
@@ -214,9 +210,7 @@ def test_f05_a_second_process_is_told_so_and_writes_nothing(tmp_path: Path):
     assert path.read_bytes() == b"first"
 
 
-def test_a_line_that_does_not_fit_the_disk_is_not_written_by_half(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_line_that_does_not_fit_the_disk_is_not_written_by_half(tmp_path, monkeypatch):
     write = os.write
     with PrivateLog(tmp_path / "log") as log:
         log.append(b"whole\n")
@@ -234,9 +228,7 @@ def test_a_line_that_does_not_fit_the_disk_is_not_written_by_half(
     assert (tmp_path / "log").read_bytes() == b"whole\nnext\n"
 
 
-def test_a_file_that_is_exchanged_while_its_lock_is_awaited_is_opened_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_is_exchanged_while_its_lock_is_awaited_is_opened_anew(tmp_path, monkeypatch):
     import fcntl
 
     path, flock, turns = tmp_path / "log", fcntl.flock, iter(("exchange", "remove"))

@@ -67,18 +67,14 @@ def test_a_key_set_with_the_endpoint_is_used(project: Path, write: Write):
 
 
 @pytest.mark.parametrize("named", [{"provider": "b"}, {"endpoint": "http://b"}])
-def test_a_key_for_nobody_in_particular_goes_to_nobody_that_a_variable_names(
-    project: Path, write: Write, named: dict[str, Any]
-):
+def test_a_key_for_nobody_in_particular_goes_to_nobody_that_a_variable_names(project, write, named):
     llm, warnings = llm_of(project, write, {"api_key": KEY}, {}, named)
     assert llm.api_key is None
     assert len(warnings) == 1
     assert "llm.api_key: ignored" in warnings[0]
 
 
-def test_a_key_for_nobody_in_particular_goes_to_no_provider_that_an_option_names(
-    project: Path, write: Write
-):
+def test_a_key_for_nobody_in_particular_goes_to_no_provider_that_an_option_names(project, write):
     write("user", json.dumps({"llm": {"api_key": KEY}}))
     loaded = load(this_host(), folder=project, overrides={"llm.provider": "anthropic"})
     assert loaded.config.llm.api_key is None
@@ -128,9 +124,7 @@ def test_the_same_address_takes_nothing_back(project: Path, write: Write):
     assert warnings == ()
 
 
-def test_a_key_of_an_own_provider_that_is_used_at_another_address_is_told(
-    project: Path, write: Write
-):
+def test_a_key_of_an_own_provider_that_is_used_at_another_address_is_told(project, write):
     llm = {"provider": "work", "endpoint": "http://b"}
     write("user", json.dumps({"llm": llm, "providers": {"work": WORK}}))
     loaded = load(this_host(), folder=project)

@@ -188,9 +188,7 @@ def test_the_schema_can_be_changed_by_the_caller_without_harm():
     assert json_schema()["properties"]
 
 
-def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(
-    project: Path, write: Write
-):
+def test_settings_of_features_that_are_not_there_yet_are_named_in_one_line(project, write):
     write("user", '{"memory": {"a": 1}}')
     loaded = load(this_host(), folder=project)
     said = "memory: without effect, because this version does not have these features yet"

@@ -77,9 +77,7 @@ def test_a_link_is_followed_and_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
-def test_a_failure_leaves_the_old_file_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     path = tmp_path / "config.json"
     path.write_text("{}")
 

@@ -5,15 +5,7 @@ import msgspec
 from rows import every_row
 from ybs.config.document import complaint_of
 from ybs.config.schema import Config, ExternalToolSettings
-from ybs.config.shape import (
-    Fitting,
-    all_names,
-    annotation_at,
-    fits,
-    item_of,
-    missing_from,
-    suggest,
-)
+from ybs.config.shape import Fitting, all_names, annotation_at, fits, item_of, missing_from, suggest
 from ybs.config.tree import KeyPath
 
 
@@ -59,9 +51,7 @@ def fit_text(path: str, text: Any) -> tuple[Any, str]:
         ("tools", "builtin", {"x": 1}, "must be an object, in { }"),
     ],
 )
-def test_a_bad_value_loses_itself_and_not_its_neighbour(
-    section: str, key: str, value: Any, words: str
-):
+def test_a_bad_value_loses_itself_and_not_its_neighbour(section, key, value, words):
     fitted, complaints = fit({section: {key: value}, "version": "1.0"})
     assert fitted["version"] == "1.0"
     assert fitted[section] in ({}, {"builtin": {}})

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from rows import every_row
 from ybs.config.layers import unread
 from ybs.session.options import Options
@@ -32,9 +30,7 @@ def test_what_is_read_or_is_something_else_is_not_named(tmp_path: Path, name: st
     assert unread(tmp_path / "other", tmp_path) == []
 
 
-def test_the_folder_that_the_person_named_is_read(
-    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_folder_that_the_person_named_is_read(project, home, monkeypatch):
     monkeypatch.setenv("YBS_HOME", str(home / ".ybs"))
     written(home, ".ybs/config.json", '{"ui": {"color": false}}')
     loaded = load_settings(Options.of(project, {}))

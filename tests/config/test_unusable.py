@@ -27,9 +27,7 @@ def model_of(loaded: Loaded, provider: str | None = None) -> Any:
 
 
 @every_row("endpoint", ["${NOT_SET}", 8080, "", ["http://127.0.0.1:1"], False])
-def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(
-    project: Path, write: Write, endpoint: Any
-):
+def test_an_address_that_cannot_be_read_is_an_error_when_a_model_is_made(project, write, endpoint):
     write("system", json.dumps({"llm": {"endpoint": "https://cloud.example/v1"}}))
     file = write("user", json.dumps({"llm": {**CLOUD, "endpoint": endpoint}}))
     loaded = load(this_host(), folder=project)

@@ -1,7 +1,6 @@
 """What a small model is told of the documents with a request."""
 
-from ybs.context.brief import MOST_CHARS, WHOLE_CHARS, brief_of
-from ybs.context.prompt import Section
+from ybs.context.prompt import MOST_CHARS, WHOLE_CHARS, Section, brief_of
 
 PROSE = "\n".join(f"Sentence {number} is about the weather of the coast." for number in range(40))
 

@@ -62,9 +62,7 @@ DEEP = "[" * 100_000
         ("justfile", "  test:\ntest := 'x'\n", ""),
     ],
 )
-def test_what_is_broken_or_says_something_else_names_no_command(
-    tmp_path: Path, name: str, text: str, line: str
-):
+def test_what_is_broken_or_says_something_else_names_no_command(tmp_path, name, text, line):
     assert told(tmp_path, {name: text}) == line
 
 
@@ -248,9 +246,7 @@ def test_two_kinds_in_one_folder_each_have_their_commands(tmp_path: Path):
          'C/C++ (Autotools): build "autoreconf -fi && ./configure && make"'),
     ],
 )  # fmt: skip
-def test_a_kind_is_told_with_the_commands_of_its_tool(
-    tmp_path: Path, files: dict[str, str], line: str
-):
+def test_a_kind_is_told_with_the_commands_of_its_tool(tmp_path, files, line):
     assert told(tmp_path, files) == line
 
 
@@ -265,9 +261,7 @@ def test_a_kind_is_told_with_the_commands_of_its_tool(
         ({"Makefile": "test:", "justfile": "test:\nlint:"}, "just lint|make test"),
     ],
 )  # fmt: skip
-def test_runners_come_first_whatever_the_language(
-    tmp_path: Path, files: dict[str, str], commands: str
-):
+def test_runners_come_first_whatever_the_language(tmp_path, files, commands):
     assert (
         "|".join(command for _, command in sorted(commands_of(tmp_path, files).items())) == commands
     )
@@ -313,9 +307,7 @@ def test_the_manager_of_the_packages(tmp_path: Path, files: dict[str, str], labe
         ({"pyproject.toml": PYTEST, "justfile": "test *ARGS:\n"}, {"test": "just test"}),
     ],
 )  # fmt: skip
-def test_the_commands_that_the_settings_show(
-    tmp_path: Path, files: dict[str, str], commands: dict[str, str]
-):
+def test_the_commands_that_the_settings_show(tmp_path, files, commands):
     assert commands_of(tmp_path, files) == commands
 
 
@@ -351,9 +343,7 @@ def test_the_language_and_the_manager(tmp_path: Path, files: dict[str, str], lab
         ("", "start dev pretest", ""),
     ],
 )
-def test_scripts_are_named_as_their_manager_runs_them(
-    tmp_path: Path, lock: str, names: str, commands: str
-):
+def test_scripts_are_named_as_their_manager_runs_them(tmp_path, lock, names, commands):
     scripts = json.dumps({"scripts": dict.fromkeys(names.split(), "x")})
     files = {"package.json": scripts} | ({lock: ""} if lock else {})
     assert "|".join(commands_of(tmp_path, files).values()) == commands

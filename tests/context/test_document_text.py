@@ -11,10 +11,10 @@ from ybs.context.document_text import (
     decoded,
     fair_parts,
     framed,
-    legible,
     tidied,
     tokens_of,
     without_comments,
+    without_hidden_characters,
 )
 from ybs.security.unicode import printable
 
@@ -56,7 +56,7 @@ def test_bytes_become_text(data: bytes, text: str):
     ],
 )
 def test_what_acts_or_hides_is_removed(text: str, left: str):
-    assert legible(text) == left
+    assert without_hidden_characters(text) == left
 
 
 @every_row(
@@ -89,7 +89,7 @@ def test_empty_lines_are_made_one():
 
 def test_neither_comments_nor_hidden_characters_put_a_frames_end_together():
     for text in ("</docu<!-- x -->ment>", "</docu\u200bment>", "<\x1b[0m/document>"):
-        assert framed(without_comments(legible(text))) == "&lt;/document>"
+        assert framed(without_comments(without_hidden_characters(text))) == "&lt;/document>"
 
 
 def test_hostile_texts_take_no_time():
@@ -101,7 +101,7 @@ def test_hostile_texts_take_no_time():
             "\x1b[" * 32_000,
             "\n" * 64_000,
         ):
-            framed(tidied(without_comments(legible(text))))
+            framed(tidied(without_comments(without_hidden_characters(text))))
 
 
 def test_tokens_are_estimated_with_care_for_other_alphabets():
@@ -126,9 +126,7 @@ def test_a_cut_text_keeps_whole_lines_or_the_beginning_of_one():
 
 @pytest.mark.integration
 @given(st.lists(st.integers(0, 9_000), max_size=12), st.integers(0, 5_000))
-def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(
-    sizes: list[int], total: int
-):
+def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(sizes, total):
     parts = fair_parts(sizes, total)
     assert sum(parts) <= total
     assert all(0 <= part <= size for part, size in zip(parts, sizes, strict=True))
@@ -139,6 +137,6 @@ def test_no_part_is_more_than_needed_and_all_together_no_more_than_there_is(
 @pytest.mark.integration
 @given(st.text(max_size=200), st.integers(0, 40))
 def test_any_text_becomes_legible_and_fits_its_budget(text: str, tokens: int):
-    clean = framed(tidied(without_comments(legible(text))))
+    clean = framed(tidied(without_comments(without_hidden_characters(text))))
     assert printable(clean) == clean
     assert tokens_of(cut_to(clean, tokens)[0]) <= tokens

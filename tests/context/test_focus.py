@@ -43,9 +43,7 @@ def test_a_link_is_neither_written_nor_removed(project: Path, home: Path):
     assert (target.read_text(), list(home.iterdir())) == ("mine", [target])
 
 
-def test_what_cannot_be_written_leaves_the_old_focus(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_cannot_be_written_leaves_the_old_focus(project, monkeypatch):
     write_focus(project, "old")
     with pytest.raises(YbsError, match="at most 1,000"):
         write_focus(project, "x" * (LONGEST_FOCUS + 1))

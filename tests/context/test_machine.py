@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from rows import every_row
-from ybs.context import machine
-from ybs.context.machine import MOST_BYTES, system_information
+from ybs.context import project as machine
+from ybs.context.project import MOST_BYTES, system_information
 
 
 @pytest.fixture
@@ -36,36 +36,35 @@ def cgroups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_line_says_what_runs_on_what(cgroups: Path):
-    section = system_information("0.3", "ollama", "qwen3:14b", 32_768, 8_192)
-    assert (section.name, section.source, section.is_cut) == ("system", "", False)
-    assert section.text == (
+    text = system_information("0.3", "ollama", "qwen3:14b", 32_768, 8_192)
+    assert text == (
         "ybs 0.3, ollama qwen3:14b, window 32,768 (answers up to 8,192), 8 cores, 24 GB, Linux x86_64"
     )
     (cgroups / "a/b/cpu.max").write_text("max 100000\n")
     (cgroups / "a/cpu.max").write_text("150000 100000\n")
     (cgroups / "memory.max").write_text("536870912\n")
-    assert "), 2 cores, 512 MB, " in system_information("0.3", "o", "m", 4_096, 1_024).text
+    assert "), 2 cores, 512 MB, " in system_information("0.3", "o", "m", 4_096, 1_024)
     (cgroups / "a/b/cpu.max").write_text("nonsense\n")
     (cgroups / "a/cpu.max").write_text("1 100000\n")
     (cgroups / "memory.max").write_text("max\n")
-    assert ", 1 core, 24 GB, " in system_information("0.3", "o", "m", 4_096, 1_024).text
+    assert ", 1 core, 24 GB, " in system_information("0.3", "o", "m", 4_096, 1_024)
 
 
 def test_unknown_limits_are_not_named(cgroups: Path, monkeypatch: pytest.MonkeyPatch):
-    assert system_information("1", "p", "m", 0, 100).text.startswith("ybs 1, p m, 8 cores")
-    assert "window 100, 8 cores" in system_information("1", "p", "m", 100, 100).text
+    assert system_information("1", "p", "m", 0, 100).startswith("ybs 1, p m, 8 cores")
+    assert "window 100, 8 cores" in system_information("1", "p", "m", 100, 100)
 
     def fail(_: str) -> int:
         raise ValueError("unrecognized configuration name")
 
     monkeypatch.setattr(os, "sysconf", fail)
     assert machine.memory_bytes() == 0
-    assert ", 8 cores, Linux" in system_information("1", "p", "m", 100, 100).text
+    assert ", 8 cores, Linux" in system_information("1", "p", "m", 100, 100)
 
 
 @every_row("model", ["x" * 500, "日本" * 100, "\x1b[31m\nred\u202e", "", "m" * 50])
 def test_the_line_is_short_and_legible_whatever_the_model_is_called(model: str, cgroups: Path):
-    text = system_information("0.3.0.dev1+local", "openai", model, 1_000_000, 65_536).text
+    text = system_information("0.3.0.dev1+local", "openai", model, 1_000_000, 65_536)
     assert len(text.encode()) <= MOST_BYTES
     assert text.isprintable()
     assert text.startswith("ybs 0.3.0.dev1+local, openai")

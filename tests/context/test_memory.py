@@ -52,9 +52,7 @@ def files_below(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_memory_is_a_private_file_of_markdown_in_the_persons_own_folder(
-    memories: Memories, project: Path, home: Path
-):
+def test_a_memory_is_a_private_file_of_markdown_in_the_persons_own_folder(memories, project, home):
     path = memories.keep("Use tabs here.\n\nThe Makefile needs them.")
     own = home / ".config" / "ybs" / "memories"
     assert path.parent.parent == own
@@ -166,9 +164,7 @@ def test_what_is_empty_or_too_long_is_refused_and_nothing_is_cut(memories: Memor
     assert not any(home.iterdir())
 
 
-def test_a_full_folder_takes_no_more_and_loses_none(
-    memories: Memories, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_full_folder_takes_no_more_and_loses_none(memories, monkeypatch):
     monkeypatch.setattr(module, "MOST_MEMORIES", 2)
     memories.keep("one")
     memories.keep("two")
@@ -177,9 +173,7 @@ def test_a_full_folder_takes_no_more_and_loses_none(
     assert texts(memories) == ["two", "one"]
 
 
-def test_a_full_disk_leaves_nothing_half_written(
-    memories: Memories, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_full_disk_leaves_nothing_half_written(memories, home, monkeypatch):
     def full(_handle: int) -> None:
         raise OSError(ENOSPC, os.strerror(ENOSPC))
 

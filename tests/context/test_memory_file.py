@@ -5,8 +5,6 @@ import re
 from datetime import datetime
 from pathlib import Path
 
-import pytest
-
 from hosts import this_host
 from rows import every_row
 from ybs.context.memory import Memories
@@ -36,11 +34,7 @@ def read_one(folder: Path, name: str = NAME) -> Memory | Unread:
         (b"---\r\nproject: /x\r\n---\r\n# Head\r\n\r\nBody\r\n", "Head", "Body"),
         (b"\xef\xbb\xbf# Head\n", "Head", ""),
         (b"Just a line\nand one more\n", "", "Just a line\nand one more"),
-        (
-            b"---\nno front matter, a rule\n---\nx\n",
-            "",
-            "---\nno front matter, a rule\n---\nx",
-        ),
+        (b"---\nno front matter, a rule\n---\nx\n", "", "---\nno front matter, a rule\n---\nx"),
         (b"---\nkey: never ended\n", "", "---\nkey: never ended"),
         (b"", "", ""),
         (b"# \x1b[31mred\x1b[0m\x07\n\nb\xe2\x80\xaec\n", "red", "bc"),
@@ -73,7 +67,7 @@ def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: 
     assert [each.text for each in memories.search("good place secret")] == ["a good one"]
     reasons = {each.name: each.reason for each in memories.unread}
     assert set(reasons) == {
-        *("2026-bad.md", "big.md", "pipe.md", "link.md", "inner.md", "folder.md", "dev.md"),
+        *("2026-bad.md", "big.md", "pipe.md", "link.md", "inner.md", "folder.md", "dev.md")
     }
     assert reasons["big.md"] == "it is larger than 64,000 bytes"
     assert reasons["2026-bad.md"] == "it is not UTF-8 text"
@@ -105,9 +99,7 @@ def test_a_file_without_a_time_in_its_name_has_that_of_its_last_change(tmp_path:
     assert memory.day[:3] in ("197", "196")
 
 
-def test_a_folder_of_countless_files_is_not_looked_through(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_of_countless_files_is_not_looked_through(project, monkeypatch):
     monkeypatch.setattr("ybs.context.memory_file.MOST_LISTED", 5)
     monkeypatch.setattr("ybs.context.memory.MOST_MEMORIES", 2)
     brought = project / ".ybs" / "memories"

@@ -48,9 +48,7 @@ CLASSIFIERS: list[Classifier] = [KeywordClassifier(), Small(), Foreign()]
 
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda each: type(each).__name__)
 @given(words=st.lists(st.sampled_from(PIECES)).map("".join), turn=st.integers(0, 9))
-async def test_any_request_has_one_kind_and_always_the_same(
-    classifier: Classifier, words: str, turn: int
-) -> None:
+async def test_any_request_has_one_kind_and_always_the_same(classifier, words, turn):
     features = Features.of(words, turn=turn)
     kind = await classifier.classify(features)
     assert kind in TASK_KINDS

@@ -134,9 +134,7 @@ async def kind(
             yield request.param, alone(UNATTENDED[unattended])
 
 
-async def test_a_yes_is_a_yes_for_this_call_alone_and_where_nobody_is_there_it_is_a_no(
-    kind: tuple[str, Ask],
-):
+async def test_a_yes_is_a_yes_for_this_call_alone_and_where_nobody_is_there_it_is_a_no(kind):
     name, ask = kind
     answer = await ask(question_of(), "yes")
     assert answer.is_allowed is (name not in UNATTENDED)

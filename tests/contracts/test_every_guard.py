@@ -24,12 +24,7 @@ from ybs.session.journal import Journal, Syncing
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.small_models.endings import Endings
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.transcripts.store import SessionStore
 
 
@@ -129,9 +124,7 @@ async def test_a_turn_comes_to_its_end_and_the_conversation_can_be_sent_again(ma
     assert conversation.messages[0] == UserMessage.of("go")
 
 
-async def test_a_turn_in_which_nothing_works_ends_for_a_reason_and_nothing_else_is_raised(
-    made: Guard,
-):
+async def test_a_turn_in_which_nothing_works_ends_for_a_reason_and_nothing_else_is_raised(made):
     conversation = Conversation()
     script: list[object] = [*(call("fail") for _ in range(14)), "I give up."]
     finished = await agent(made, script, conversation).run(UserMessage.of("go"))

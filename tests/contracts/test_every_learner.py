@@ -16,8 +16,7 @@ from router_worlds.baselines import (
     WindowThompson,
 )
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Increment, Learner
+from ybs.router.bandit import Arm, HierarchicalThompson, Increment, Learner, Thompson
 from ybs.router.classifier import TASK_KINDS, TaskKind
 
 ARMS = [Arm(name=name, provider="p", model=name, prior=0.6) for name in "abcdef"]
@@ -48,7 +47,7 @@ class Foreign:
 
 #: Those that wait for a result before they know more than the catalogue, those of the simulator that always choose by
 #: themselves, and its three that learn nothing.
-OWN: list[Callable[[], Learner]] = [HierarchicalThompson, DiscountedThompson, Foreign]
+OWN: list[Callable[[], Learner]] = [HierarchicalThompson, Thompson, Foreign]
 COMPARED: list[Callable[[], Learner]] = [
     lambda: EpsilonGreedy(0.0),
     lambda: UpperConfidence(0.25),
@@ -74,6 +73,7 @@ def taught(
     return learner
 
 
+@pytest.mark.integration
 @learners(OWN, COMPARED, BLIND)
 @given(
     results=RESULTS, allowed=st.sets(st.sampled_from(range(6)), min_size=1), seed=st.integers(0, 99)

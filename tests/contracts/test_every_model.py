@@ -201,7 +201,7 @@ async def test_the_message_comes_once_and_last_and_is_what_was_streamed(make: Ma
         thought("first I think"),
         "then I speak, ünïcödé 🦀 and\n\n```python\ncode\t\n```\n",
         call("look", at='a ü 🦀 "quoted" \\ \n'),
-        piece_size=3,
+        chunk_size=3,
     )
     events = await collect(await make(script))
     message = message_of(events)
@@ -278,6 +278,6 @@ async def test_a_whole_conversation_can_be_sent_back(make: Make):
 
 
 async def test_two_streams_at_once_do_not_disturb_each_other(make: Make):
-    model = await make(answer("one " * 9, piece_size=2), answer("two " * 9, piece_size=2))
+    model = await make(answer("one " * 9, chunk_size=2), answer("two " * 9, chunk_size=2))
     both = await asyncio.gather(collect(model), collect(model))
     assert sorted(message_of(events).text for events in both) == ["one " * 9, "two " * 9]

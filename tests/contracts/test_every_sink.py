@@ -22,9 +22,8 @@ from ybs.frontends.headless.output import Format, Pipe, make_output
 from ybs.frontends.terminal.plain.plain import SubAgentSentences
 from ybs.frontends.terminal.plain.sentences import Sentences, Stopwatch
 from ybs.security.firewall.masking import Firewall
-from ybs.session.changes import Changes
 from ybs.session.journal import Journal
-from ybs.session.tally import Tally
+from ybs.session.tally import Changes, Tally
 from ybs.testing import RecordedEvents
 from ybs.transcripts.replay import Replay
 from ybs.transcripts.store import SessionStore

@@ -109,9 +109,7 @@ async def test_the_specs_are_those_of_its_tools_in_a_stable_order(toolbox: Toolb
         assert msgspec.json.decode(spec.parameters)["type"] == "object"
 
 
-async def test_what_changes_nothing_is_told_apart_and_an_unknown_call_is_judged_too(
-    toolbox: Toolbox,
-):
+async def test_what_changes_nothing_is_told_apart_and_an_unknown_call_is_judged_too(toolbox):
     effects = {spec.name: spec.effect for spec in toolbox.specs()}
     for name, effect in effects.items():
         assert toolbox.is_read_only(call(name)) == (effect == "read")

@@ -134,7 +134,7 @@ async def test_the_session_lives_after_an_error():
 
 async def test_cancelling_in_mid_stream_keeps_the_partial_text_and_says_so():
     task: list[asyncio.Task[TurnFinished]] = []
-    scene = Scene(answer("one two three", piece_size=4), emit=cancel_on(TextStreamed, task))
+    scene = Scene(answer("one two three", chunk_size=4), emit=cancel_on(TextStreamed, task))
     task.append(asyncio.create_task(scene.run()))
     with pytest.raises(asyncio.CancelledError):
         await task[0]

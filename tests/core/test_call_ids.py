@@ -12,7 +12,7 @@ from ybs.core.conversation import Conversation
 from ybs.core.events import AssistantSaid, ToolCallStreamed, ToolFinished, ToolStarted
 from ybs.core.messages import Text, ToolCall, UserMessage
 from ybs.core.ports import Request
-from ybs.providers.wire.adapter import Adapter, RequestOptions
+from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.anthropic import AnthropicAdapter
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -77,9 +77,7 @@ async def test_two_calls_of_one_answer_that_share_an_id_come_apart():
         (AnthropicAdapter(), Quirks(), r"[A-Za-z0-9_-]+"),
     ],
 )
-async def test_a_provider_gets_ids_of_the_form_that_it_demands(
-    adapter: Adapter, quirks: Quirks, form: str
-):
+async def test_a_provider_gets_ids_of_the_form_that_it_demands(adapter, quirks, form):
     name = "explore.the-whole-repository-and-tell-me-1"
     agent, _ = agent_of(CallIds(), name)
     await agent.run(UserMessage.of("go"))

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from rows import every_row
 from ybs.core.conversation import CANCELLED, Conversation, Draft
 from ybs.core.events import AssistantSaid, TextStreamed, ThinkingStreamed
-from ybs.core.messages import (
-    AssistantMessage,
-    Message,
-    Text,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 
 
 def said(*ids: str, text: str = "") -> AssistantMessage:
@@ -165,9 +158,7 @@ def test_a_cut_leaves_what_a_history_of_the_first_messages_is():
         (("a", "a", "a_2"), ["a", "a_3", "a_2"]),
     ],
 )
-def test_calls_of_one_id_get_ids_of_their_own_in_the_event_and_in_the_message(
-    ids: tuple[str, ...], own: list[str]
-):
+def test_calls_of_one_id_get_ids_of_their_own_in_the_event_and_in_the_message(ids, own):
     draft = Draft("m")
     event = draft.add(AssistantSaid.of(said(*ids, text="two")))
     assert isinstance(event, AssistantSaid)

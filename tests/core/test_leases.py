@@ -21,9 +21,7 @@ class Thing:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.booleans())))
-def test_there_is_one_of_each_while_it_is_held_and_it_is_ended_by_the_last(
-    steps: list[tuple[str, int, bool]],
-) -> None:
+def test_there_is_one_of_each_while_it_is_held_and_it_is_ended_by_the_last(steps):
     async def play() -> None:
         leases, held, made = Leases(), list[tuple[str, Lease[Thing]]](), list[Thing]()
 

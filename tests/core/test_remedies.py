@@ -28,9 +28,7 @@ def plain(remedy: Remedy) -> str:
         ((Remedy("do", "a"), Remedy("list_secrets"), Remedy("do", "b")), "A, or b"),
     ],
 )
-def test_advice_is_one_sentence_and_names_each_way_once(
-    remedies: tuple[Remedy, ...], said: str
-) -> None:
+def test_advice_is_one_sentence_and_names_each_way_once(remedies, said):
     assert advice(remedies, plain) == said
 
 

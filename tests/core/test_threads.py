@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.core import threads
 from ybs.core.threads import in_thread
 
@@ -44,10 +45,8 @@ async def _until_idle(worker: Any) -> None:
     pytest.fail("the thread has not come back")
 
 
-@pytest.mark.parametrize("at_once", [0.0, 5.0])
-async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(
-    monkeypatch: pytest.MonkeyPatch, at_once: float
-):
+@every_row("at_once", [0.0, 5.0])
+async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(monkeypatch, at_once):
     monkeypatch.setattr(threads, "MOST_BLOCKING_SECONDS", at_once)
 
     def fail() -> None:
@@ -67,9 +66,7 @@ async def test_short_work_is_done_before_the_loop_goes_on(monkeypatch: pytest.Mo
     assert turns == []
 
 
-async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piece(
-    monkeypatch: pytest.MonkeyPatch,
-):
+async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piece(monkeypatch):
     free, set_by_the_loop = threading.Event(), threading.Event()
     first = asyncio.create_task(in_thread(free.wait))
     await asyncio.sleep(0)
@@ -83,9 +80,7 @@ async def test_the_loop_does_not_stand_still_for_long_work_nor_for_a_second_piec
     assert await first
 
 
-async def test_work_that_is_done_before_anybody_waits_for_it_has_its_result(
-    monkeypatch: pytest.MonkeyPatch,
-):
+async def test_work_that_is_done_before_anybody_waits_for_it_has_its_result(monkeypatch):
     free = threading.Event()
     first = asyncio.create_task(in_thread(free.wait))
     await asyncio.sleep(0)

@@ -38,7 +38,5 @@ def test_many_names_are_told_in_part():
         ("日a", 2, "…"),
     ],
 )
-def test_the_beginning_of_a_text_takes_no_more_columns_than_there_are(
-    text: str, most: int, shown: str
-):
+def test_the_beginning_of_a_text_takes_no_more_columns_than_there_are(text, most, shown):
     assert first_words(text, most) == shown

@@ -64,9 +64,7 @@ def test_every_slash_command_is_on_the_page() -> None:
     assert [row.replace("\\|", "|") for row in rows] == shown
 
 
-def test_every_provider_is_named_on_the_page_and_in_the_help(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_every_provider_is_named_on_the_page_and_in_the_help(capsys):
     main(["--help"])
     shown = " ".join(capsys.readouterr().out.split())
     for name in provider_names():

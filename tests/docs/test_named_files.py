@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rows import every_row
+
 ROOT = Path(__file__).parents[2]
 FILE = re.compile(
     r"[\w./-]*\w\.(?:py|md|toml|txt)\b|[\w-]+(?:/[\w-]+)*/(?=[\s`),.;]|$)", re.MULTILINE
@@ -37,7 +39,7 @@ def missing(named: Iterable[str], known: set[str]) -> list[str]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("page", ["AGENTS.md", "CONTRIBUTING.md", "docs/architecture.md"])
+@every_row("page", ["AGENTS.md", "CONTRIBUTING.md", "docs/architecture.md"])
 def test_every_file_and_folder_that_a_page_names_is_there(page: str):
     named = {found.strip("/") for found in FILE.findall((ROOT / page).read_text())}
     assert len(named) > 5

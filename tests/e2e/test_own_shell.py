@@ -1,7 +1,6 @@
 """`!!command` in the real ybs on a real terminal, and what is handed on of it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,7 @@ pytestmark = pytest.mark.integration
 Start = Callable[..., Screen]
 
 
-def test_the_persons_own_shell_has_the_terminal_and_gives_it_back(
-    start: Start, project: Path, home: Path
-) -> None:
+def test_the_persons_own_shell_has_the_terminal_and_gives_it_back(start, project, home):
     environ = {"SHELL": "/bin/sh", "MARK": "mine"}
     screen = start(["!!touch by-model", "I see it."], environ=environ)
     screen.sees(r"› *\n")

@@ -129,7 +129,7 @@ ALLOWED = ("--allow", "run_shell(echo *)", "--allow", "run_shell(sleep *)")
 
 def said(*parts: Any) -> ScriptedAnswer:
     """Say something, with the numbers of a real answer."""
-    return answer(*parts, usage=Usage(input_tokens=2_431, output_tokens=187), piece_size=20)
+    return answer(*parts, usage=Usage(input_tokens=2_431, output_tokens=187), chunk_size=20)
 
 
 def cut(text: str, pieces: int) -> Interrupted:
@@ -234,9 +234,7 @@ def test_the_screens_without_colour_in_incognito(shop: Path, stack: ExitStack) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "dumb"])
-def test_the_screen_of_a_dialogue_in_whole_sentences(
-    kind: str, shop: Path, stack: ExitStack
-) -> None:
+def test_the_screen_of_a_dialogue_in_whole_sentences(kind, shop, stack):
     script = [
         said("I look first.", call("read_file", path="src/cart.py")),
         said(WRITE),

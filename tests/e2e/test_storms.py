@@ -110,7 +110,7 @@ def storm(screen: Tmux) -> None:
 def test_an_answer_of_ten_megabytes(stack: ExitStack, project: Path, tmp_path: Path) -> None:
     marks = [f"MARK{number:05d}" for number in range(10_000)]
     text = "".join(f"{mark} {SENTENCE * 20}\n\n" for mark in marks)
-    script = [answer(text, piece_size=400)] * 2
+    script = [answer(text, chunk_size=400)] * 2
     server = stack.enter_context(ServerProcess("openai", script, tmp_path))
     typist = typing(stack, project, *large(server.url, tmp_path))
     typist.type("tell me all\r")

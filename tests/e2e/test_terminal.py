@@ -128,10 +128,7 @@ def test_a_provider_that_is_down_is_two_lines_and_the_prompt_comes_back(project:
         assert screen.ends() == 0
 
 
-@pytest.mark.parametrize(
-    ("columns", "rows"),
-    [(20, 24), (20, 6), (40, 12)],
-)
+@pytest.mark.parametrize(("columns", "rows"), [(20, 24), (20, 6), (40, 12)])
 @pytest.mark.slow
 def test_a_small_terminal_works(start: Start, project: Path, columns: int, rows: int) -> None:
     script = [

@@ -14,10 +14,7 @@ pytestmark = pytest.mark.slow
 Start = Callable[..., Screen]
 
 
-def test_keys_that_go_on_while_a_question_comes_up_answer_nothing(
-    start: Start,
-    project: Path,
-) -> None:
+def test_keys_that_go_on_while_a_question_comes_up_answer_nothing(start, project):
     screen = start([call("run_shell", command="touch made"), "finished"])
     screen.sees(r"› *\n")
     screen.keys("go\r")
@@ -73,10 +70,7 @@ def test_all_keys_in_one_write_do_what_was_typed(start: Start) -> None:
     screen.keys_until_it_ends("\x1b\x03\x04")
 
 
-def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
-    start: Start,
-    project: Path,
-) -> None:
+def test_the_plain_terminal_moves_no_cursor_and_knows_menus(start, project):
     made = call("run_shell", command="touch made")
     screen = start([made, "finished", "again"], "--plain", columns=120)
     screen.sees(r"You:$")
@@ -99,9 +93,7 @@ def test_the_plain_terminal_moves_no_cursor_and_knows_menus(
     assert "\x1b" not in screen.raw
 
 
-def test_always_in_this_project_is_asked_once_and_taken_back_by_permissions(
-    start: Start, project: Path
-) -> None:
+def test_always_in_this_project_is_asked_once_and_taken_back_by_permissions(start, project):
     text = "open('made', 'w').close(); print('it ' + 'works')\n"
     (project / "test_app.py").write_text(text)
     run = call("run_shell", command="PYTHONPATH=. python3 test_app.py 2>&1 | tail -3")
@@ -142,7 +134,7 @@ def test_a_read_outside_is_a_question_and_words_without_their_file_stay_in_the_p
     screen = start([read, "finished", "attached"])
     screen.sees(r"› *\n")
     screen.keys("see @gone.py\r")
-    screen.sees("ybs wants to send your words without what could not be attached")
+    screen.sees("ybs wants to send your message without the failed attachments")
     screen.sees("there is no file that matches @gone.py")
     screen.stays(0.5)
     screen.keys("n")
@@ -162,9 +154,7 @@ def test_a_read_outside_is_a_question_and_words_without_their_file_stay_in_the_p
     assert screen.ends() == 0
 
 
-def test_a_plan_ends_in_a_question_and_yes_changes_the_mode_and_carries_it_out(
-    start: Start, project: Path
-) -> None:
+def test_a_plan_ends_in_a_question_and_yes_changes_the_mode_and_carries_it_out(start, project):
     write = call("write_file", path="made.txt", content="x")
     plan = "Plan:\n1. write made.txt\n2. look at it"
     screen = start([plan, write, "all is done"], "--mode", "plan")

@@ -32,9 +32,7 @@ def repository(project: Path) -> Path:
     return project
 
 
-def test_a_commit_is_asked_about_with_a_key_and_taken_back_without_litter(
-    start: Start, repository: Path
-) -> None:
+def test_a_commit_is_asked_about_with_a_key_and_taken_back_without_litter(start, repository):
     text = "def parse(text):\n    return text.strip()\n"
     script = [call("write_file", path="a.py", content=text), "finished", "hello"]
     screen = start(script, "--mode", "accept-edits", columns=100, rows=40)
@@ -44,10 +42,7 @@ def test_a_commit_is_asked_about_with_a_key_and_taken_back_without_litter(
     screen.stays(0.5)
     screen.keys("y")
     screen.sees(r"ybs commits what each turn changed: \[ybs\] Change a.py")
-    assert git(repository, "log", "--format=%s").splitlines() == [
-        "[ybs] Change a.py",
-        "theirs",
-    ]
+    assert git(repository, "log", "--format=%s").splitlines() == ["[ybs] Change a.py", "theirs"]
     screen.sees(r"› *\n")
     screen.keys("/undo\r")
     screen.sees("The branch is back before commit")

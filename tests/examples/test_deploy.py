@@ -13,12 +13,14 @@ import msgspec
 import pytest
 import yaml
 
+from rows import every_row
 from ybs.cli.parser import parse
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.frontends.gateway.gateway import make_channels
 from ybs.frontends.gateway.store import shared_engine
 
+pytestmark = pytest.mark.integration
 DEPLOY = Path(__file__).parents[2] / "examples" / "deploy"
 COMPOSE: Any = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 MANIFESTS: Any = {
@@ -46,7 +48,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("words", [*COMMANDS, *SAID], ids=" ".join)
+@every_row("words", [*COMMANDS, *SAID], ids=" ".join)
 def test_commands_are_those_of_ybs(words: list[str]):
     arguments: Namespace = parse(words)
     assert arguments.subcommand == "gateway"
@@ -67,7 +69,7 @@ def test_ports_and_probes_are_those_that_the_gateway_serves():
         assert CONTAINER[probe]["timeoutSeconds"] > 5
 
 
-@pytest.mark.parametrize("text", SETTINGS)
+@every_row("text", SETTINGS)
 def test_settings_are_valid_and_name_variables_that_are_set(text: str):
     settings = msgspec.json.decode(text, type=Config, strict=True).gateway
     assert shared_engine(settings.database).url.get_backend_name() == "postgresql"
@@ -105,7 +107,6 @@ def test_what_a_deployment_selects_is_what_it_makes():
     assert POD["volumes"][0]["configMap"]["name"] == MANIFESTS["ConfigMap"]["metadata"]["name"]
 
 
-@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_systemd_understands_the_units(unit: Path, tmp_path: Path):

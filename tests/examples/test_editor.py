@@ -15,6 +15,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, ToolCall
 from scripted import OpenAIServer
 from ybs.testing import call
 
+pytestmark = pytest.mark.slow
 EXAMPLE = Path(__file__).parents[2] / "examples" / "embedding" / "editor.py"
 
 
@@ -58,7 +59,6 @@ async def edited(server: OpenAIServer, home: Path, editor: Editor) -> AsyncItera
         yield agent
 
 
-@pytest.mark.slow
 async def test_two_sessions_are_held_and_questions_go_over_the_wire(project: Path, home: Path):
     (project / "a").write_text("text")
     editor = Editor("yes")
@@ -76,7 +76,6 @@ async def test_two_sessions_are_held_and_questions_go_over_the_wire(project: Pat
     assert not (project / "a").exists()
 
 
-@pytest.mark.slow
 async def test_a_turn_is_cancelled_while_its_question_is_open(project: Path, home: Path):
     (project / "a").write_text("text")
     editor = Editor(None)

@@ -54,9 +54,7 @@ def told(requests: Any) -> list[str]:
     return [each["content"] for each in requests[-1].body["messages"] if each["role"] == "tool"]
 
 
-def test_everything_that_it_brings_works_in_the_terminal(
-    environment: Environment, project: Path
-) -> None:
+def test_everything_that_it_brings_works_in_the_terminal(environment, project):
     with serving(SCRIPT) as server:
         where = ("--endpoint", server.url, "-m", "scripted")
         with Screen(*where, command=environment.command) as screen:
@@ -86,9 +84,7 @@ def test_everything_that_it_brings_works_in_the_terminal(
         assert output.startswith(expected)
 
 
-def test_everything_that_it_brings_works_without_a_terminal(
-    environment: Environment, project: Path
-) -> None:
+def test_everything_that_it_brings_works_without_a_terminal(environment, project):
     with serving(SCRIPT) as server:
         where = ("--endpoint", server.url, "-m", "scripted")
         done = environment.runs("--print", "when can I sail?", *where)
@@ -98,9 +94,7 @@ def test_everything_that_it_brings_works_without_a_terminal(
         assert output.startswith(expected)
 
 
-def test_its_tool_is_listed_and_can_be_called_and_its_command_stands_in_help(
-    environment: Environment, project: Path
-) -> None:
+def test_its_tool_is_listed_and_can_be_called_and_its_command_stands_in_help(environment, project):
     listed = msgspec.json.decode(environment.runs("tools", "list", "--format", "json").stdout)
     assert [each["name"] for each in listed if each["source"] == "installed"] == ["tide"]
     called = environment.runs("tool", "call", "tide", '{"harbour": "Cuxhaven"}')
@@ -110,9 +104,7 @@ def test_its_tool_is_listed_and_can_be_called_and_its_command_stands_in_help(
     assert "/tide [HARBOUR]" in helped.stdout, helped
 
 
-def test_what_does_not_work_is_named_in_one_warning_each_and_the_rest_goes_on(
-    bare: Environment, project: Path
-) -> None:
+def test_what_does_not_work_is_named_in_one_warning_each_and_the_rest_goes_on(bare, project):
     bare.declare("ybs-gone", {"ybs.tools": {"gone": "ybs_gone:Tool"}})
     (bare.site / "ybs_bad.py").write_text(
         "raise_it = lambda: 1 / 0\nleave = lambda: exit(3)\nfrom ybs.commands.command import Command\n"

@@ -66,10 +66,10 @@ def test_without_bars_shares_are_in_percent() -> None:
 )
 def test_a_menu_is_listed(is_numbered: bool, lines: list[str]) -> None:
     items = (
-        MenuItem(line="/x a", label="a", detail="now", is_current=True),
-        MenuItem(line="/x b", label="bcd"),
+        MenuItem("/x a", "a", "now", is_current=True),
+        MenuItem("/x b", "bcd"),
     )
-    menu = Menu(title="Which", items=items, is_numbered=is_numbered)
+    menu = Menu("Which", items, is_numbered=is_numbered)
     assert lines_of(Reply(menu=menu), 80) == lines
 
 

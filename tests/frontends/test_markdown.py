@@ -32,10 +32,10 @@ def test_figures_stand_in_columns_and_cells_do_not_end_them():
 
 def test_text_menu_diff_and_notes_follow_each_other():
     items = (
-        MenuItem(line="/mode ask", label="ask", detail="asks", is_current=True),
-        MenuItem(line="/mode auto", label="auto"),
+        MenuItem("/mode ask", "ask", "asks", is_current=True),
+        MenuItem("/mode auto", "auto"),
     )
-    menu = Menu(title="Modes", items=items)
+    menu = Menu("Modes", items)
     reply = Reply(text="one\ntwo", menu=menu, diff="--- a", notes=("", "Choose one."))
     assert markdown_of(reply) == (
         "one  \ntwo\n\nModes:\n\n- **`/mode ask`** ask: asks\n- `/mode auto` auto\n\n"

@@ -62,9 +62,7 @@ async def test_a_folder_with_other_things_in_it_stays_when_its_files_go(pit: San
     assert [path.name for path in (pit.top / "d").iterdir()] == ["mine"]
 
 
-async def test_a_git_folder_on_another_disk_is_copied_from(
-    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_git_folder_on_another_disk_is_copied_from(pit, monkeypatch):
     await switch(pit, "main")
     real = OpenEntry.replace
 
@@ -171,9 +169,7 @@ async def test_a_repository_within_is_an_empty_folder_and_stays_when_it_goes(pit
     assert (pit.top / "within/it/file").read_text() == "mine\n"
 
 
-async def test_a_git_folder_that_cannot_be_written_is_an_error(
-    pit: Sandpit, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_git_folder_that_cannot_be_written_is_an_error(pit, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "full")
 

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from hosts import this_host
 from rows import every_row
 from ybs.git.consent import CommitWish, Consent, _Answer, answers, forget, keep, recall
@@ -35,9 +33,7 @@ class Person:
         ("ask", False, False),
     ],
 )
-async def test_an_answer_for_the_repository_counts_more_than_a_yes_to_all(
-    rule: str, kept: bool | None, commits: bool
-):
+async def test_an_answer_for_the_repository_counts_more_than_a_yes_to_all(rule, kept, commits):
     forget(this_host(), HERE)
     if kept is not None:
         keep(this_host(), HERE, may_commit=kept)
@@ -84,9 +80,7 @@ async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project():
     assert person.asked[1:] == [CommitWish(repository=HERE, hooks=hooks, are_new=True)] * 2
 
 
-def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(monkeypatch):
     assert answers(this_host()) == []
     keep(this_host(), THERE, may_commit=True)
     keep(this_host(), HERE, may_commit=False)

@@ -128,9 +128,7 @@ async def test_a_hook_that_cannot_be_run_or_takes_too_long_means_no_commit(pit: 
         (pit.top / "new.txt").unlink()
 
 
-async def test_hooks_are_found_where_the_settings_say_and_only_those_that_run(
-    pit: Sandpit, home: Path
-):
+async def test_hooks_are_found_where_the_settings_say_and_only_those_that_run(pit, home):
     git = Git(this_host().environ, pit.top)
     assert await hooks_folder(git) == pit.top / ".git/hooks"
     (home / ".gitconfig").write_text("[core]\n\thooksPath = ~/hooks\n")

@@ -158,6 +158,7 @@ async def test_blocked_files_and_folders_above_the_project_are_not_seen(
     assert "beside" not in pit.plain("diff", "--cached", "--name-only").stdout
 
 
+@pytest.mark.integration
 def test_a_folder_around_the_work_tree_shows_all_of_it_and_one_beside_it_nothing(
     pit: Sandpit, tmp_path: Path
 ) -> None:

@@ -69,9 +69,7 @@ def test_a_pipe_among_the_settings_does_not_hold_it_up(pit: Sandpit) -> None:
     assert monotonic() - began < 3
 
 
-def test_where_there_is_nothing_to_tell_nothing_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_there_is_nothing_to_tell_nothing_is_told(tmp_path, monkeypatch):
     assert last_titles(tmp_path, 5, timeout_seconds=5) == []
     (tmp_path / ".git").mkdir()
     assert last_titles(tmp_path, 5, timeout_seconds=5) == []

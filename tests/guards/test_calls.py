@@ -70,7 +70,7 @@ async def test_a_limit_that_was_not_reached_says_nothing():
 async def test_of_an_answer_with_thousands_of_calls_some_are_run_and_the_model_is_told(
     project: Path, mode: Any
 ):
-    many = ScriptedAnswer(parts=(Text(text="all of it"), *calls(FEWER)), piece_size=100)
+    many = ScriptedAnswer(parts=(Text(text="all of it"), *calls(FEWER)), chunk_size=100)
     async with OpenAIServer([many, "I see."]) as server:
         endpoint = {"provider": "openai", "endpoint": server.url, "model": "m", "mode": mode}
         session = Session.open(project, **endpoint, sandbox=False)
@@ -92,9 +92,9 @@ def test_pieces_of_thousands_of_calls_are_joined_in_time_that_grows_with_their_n
     assembly = Assembly("m", "openai", max_tokens=1_000_000)
     with takes_at_most(4):  # it was a minute
         for number in range(MANY):
-            assembly.add_call_piece(number, id=f"c{number}", name="read_file", arguments='{"path":')
-            assembly.add_call_piece(number, arguments=f'"f{number}"}}')
-            assembly.add_call_piece(arguments=" ")
+            assembly.add_call_delta(number, id=f"c{number}", name="read_file", arguments='{"path":')
+            assembly.add_call_delta(number, arguments=f'"f{number}"}}')
+            assembly.add_call_delta(arguments=" ")
         assert len(assembly.message().calls) == MANY
 
 
@@ -103,7 +103,7 @@ def test_calls_without_arguments_count_as_something_that_was_streamed():
 
     def stream() -> None:
         for number in range(1_000_000):
-            assembly.add_call_piece(number, id=f"call_{number}", name="read_file")
+            assembly.add_call_delta(number, id=f"call_{number}", name="read_file")
 
     with pytest.raises(ModelError, match="did not stop"):
         stream()

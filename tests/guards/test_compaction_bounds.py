@@ -27,12 +27,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Turn
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 
 
 def begun(conversation: Conversation, words: str = "Go on.") -> Turn:
@@ -158,9 +153,7 @@ async def test_three_compactions_that_free_next_to_nothing_end_the_turn():
 
 @pytest.mark.integration
 @every_row("line", [None, "A fine summary of what was done.", "", ModelError("ill")])
-async def test_whatever_is_compacted_can_be_sent_fits_and_holds_the_newest_words(
-    line: str | ModelError | None,
-):
+async def test_whatever_is_compacted_can_be_sent_fits_and_holds_the_newest_words(line):
     for seed in range(6):
         random = Random(seed)
         room = random.choice([1_200, 2_500, 6_000])

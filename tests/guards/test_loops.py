@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import pytest
 from msgspec import Raw, json
 
 from compacted import Shrinking
@@ -42,6 +43,7 @@ async def test_the_same_call_is_reminded_at_three_told_to_change_at_five_and_sto
     assert reminders(events) == [REMINDER.format(count=3), PIVOT.format(count=5)]
 
 
+@pytest.mark.integration
 @every_row(
     ("name", "command"),
     [

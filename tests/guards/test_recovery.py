@@ -8,13 +8,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Event, Noticed, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall, UserMessage
 from ybs.guards.recovery import CUT_OFF, EMPTY, PIVOT, SILENT, Recovery
-from ybs.testing import (
-    ScriptedModel,
-    ScriptedToolbox,
-    answer,
-    call,
-    thought,
-)
+from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call, thought
 
 
 async def run(model: ScriptedModel, tools: ScriptedToolbox) -> tuple[TurnFinished, list[Event]]:

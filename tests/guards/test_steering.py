@@ -12,12 +12,7 @@ from ybs.core.ports import Guard, Request, Turn
 from ybs.guards.limits import Limits
 from ybs.guards.recovery import Recovery
 from ybs.guards.steering import Steering
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.testing.model import Cue
 
 

@@ -101,6 +101,7 @@ def test_a_detector_goes_on_from_what_was_saved() -> None:
     assert offered(half) == offered(whole)
 
 
+@pytest.mark.integration
 def test_memory_is_bounded_and_what_recurs_stays() -> None:
     detector = month(*((day * 7.0, text, LOG) for day, text in enumerate(CHANGELOG)))
     for number in range(2_000):
@@ -110,6 +111,7 @@ def test_memory_is_bounded_and_what_recurs_stays() -> None:
     assert list(CHANGELOG) in offered(detector)
 
 
+@pytest.mark.integration
 def test_what_was_met_long_ago_is_forgotten_when_there_is_no_room() -> None:
     detector = month(*((day * 7.0, text, LOG) for day, text in enumerate(CHANGELOG)))
     for number in range(2_000):

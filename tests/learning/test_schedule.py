@@ -74,6 +74,7 @@ def test_the_timer_makes_up_for_a_missed_run_and_keeps_the_answer() -> None:
     assert "StandardOutput=truncate:/home/ada/.local/state/ybs/scheduled/standup.md" in service
 
 
+@pytest.mark.integration
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 @pytest.mark.parametrize(
     "rhythm",

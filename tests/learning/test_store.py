@@ -151,6 +151,7 @@ def test_no_sessions_are_no_error(host: Host, tmp_path: Path) -> None:
         assert learned.listed() == []
 
 
+@pytest.mark.integration
 def test_an_old_session_that_goes_on_is_read_within_a_day(host: Host, tmp_path: Path) -> None:
     folder = tmp_path / "s"
     for number in range(120):

@@ -184,10 +184,7 @@ def test_pictures_are_base64_in_messages_and_in_results():
 
 @every_row(
     ("image", "quirks"),
-    [
-        (Image(media_type="image/bmp", data=b"BM"), Quirks()),
-        (PICTURE, Quirks(sees_images=False)),
-    ],
+    [(Image(media_type="image/bmp", data=b"BM"), Quirks()), (PICTURE, Quirks(sees_images=False))],
 )
 def test_a_picture_that_cannot_be_sent_is_named_in_words(image: Image, quirks: Quirks):
     history = [UserMessage.of("look", image), said(call("a")), result("a", images=(image,))]
@@ -497,8 +494,6 @@ def test_every_stop_reason_has_a_meaning(theirs: str, ours: StopReason):
         ({}, {}, Usage()),
     ],
 )
-def test_usage_includes_the_cache_however_it_is_told(
-    first: dict[str, int], last: dict[str, int], expected: Usage
-):
+def test_usage_includes_the_cache_however_it_is_told(first, last, expected):
     _, draft = decode(start(**first), ending("end_turn", **last))
     assert draft.usage == expected

@@ -68,9 +68,7 @@ async def test_what_each_snapshot_adds_is_streamed(play: Play) -> None:
     )
 
 
-async def test_the_first_release_takes_no_options_and_does_not_tell_its_window(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_first_release_takes_no_options_and_does_not_tell_its_window(play, monkeypatch):
     model, script = play("Yes.")
     monkeypatch.delattr(sys.modules["apple_fm_sdk"], "GenerationOptions")
     (kind,) = sys.modules["apple_fm_sdk"].SystemLanguageModel.__bases__
@@ -111,9 +109,7 @@ async def test_tools_are_called_in_the_text(play: Play) -> None:
         (double.FoundationModelsError("x\x1b[2J"), ProviderDown, "gave no whole answer: x [2J"),
     ],
 )
-async def test_its_errors_are_those_of_ybs(
-    play: Play, error: Exception, kind: type[Exception], words: str
-) -> None:
+async def test_its_errors_are_those_of_ybs(play, error, kind, words):
     model, _ = play("It", error)
     with pytest.raises(kind) as caught:
         await events_of(model)
@@ -152,9 +148,7 @@ async def test_silence_has_a_limit(play: Play) -> None:
     assert await asyncio.to_thread(script.has_ended.wait, 9)
 
 
-async def test_elsewhere_and_without_the_package_it_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_elsewhere_and_without_the_package_it_says_so(monkeypatch):
     config = Config(llm=LlmSettings(provider="apple"))
     monkeypatch.setattr(apple, "platform", lambda: "linux")
     with pytest.raises(ConfigError, match="run on macOS only"):
@@ -166,9 +160,7 @@ async def test_elsewhere_and_without_the_package_it_says_so(
     assert "pip install apple-fm-sdk" in caught.value.remedies[0].value
 
 
-async def test_it_has_one_model_and_is_found_where_it_is(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_has_one_model_and_is_found_where_it_is(play, monkeypatch):
     play("x")
     monkeypatch.setattr(apple, "find_spec", lambda _name: object())
     assert (await look(this_host(), "apple", Config())).state == "installed"

@@ -19,7 +19,7 @@ def arguments(assembly: Assembly) -> list[str]:
 
 def test_arguments_that_are_no_json_become_invalid_and_the_call_stays_sendable():
     d = draft()
-    d.add_call_piece(0, id="a", name="read", arguments='{"path": "x')
+    d.add_call_delta(0, id="a", name="read", arguments='{"path": "x')
     (call,) = d.message().calls
     assert call == ToolCall(id="a", name="read", invalid='{"path": "x')
     assert not d.has_whole_calls()
@@ -28,7 +28,7 @@ def test_arguments_that_are_no_json_become_invalid_and_the_call_stays_sendable()
 @every_row("text", ["[1]", "1", "null", "{} {}", '"words"', "{'a': 1}", "[" * 5000])
 def test_arguments_that_are_no_object_become_invalid(text: str):
     d = draft()
-    d.add_call_piece(0, id="a", name="read", arguments=text)
+    d.add_call_delta(0, id="a", name="read", arguments=text)
     (call,) = d.message().calls
     assert (bytes(call.arguments), call.invalid) == (b"{}", text)
 
@@ -36,77 +36,77 @@ def test_arguments_that_are_no_object_become_invalid(text: str):
 @every_row("text", ["", "  \n", None])
 def test_no_arguments_are_an_empty_object(text: str | None):
     d = draft()
-    d.add_call_piece(0, id="a", name="read", arguments=text)
+    d.add_call_delta(0, id="a", name="read", arguments=text)
     assert arguments(d) == ["{}"]
     assert d.has_whole_calls()
 
 
 def test_an_object_inside_a_json_string_is_unpacked():
     d = draft()
-    d.add_call_piece(0, id="a", name="read", arguments='"{\\"path\\": \\"x\\"}"')
+    d.add_call_delta(0, id="a", name="read", arguments='"{\\"path\\": \\"x\\"}"')
     assert arguments(d) == ['{"path": "x"}']
 
 
 def test_an_object_is_taken_as_it_is():
     d = draft()
-    d.add_call_piece(id="a", name="read", arguments={"path": "ü"})
+    d.add_call_delta(id="a", name="read", arguments={"path": "ü"})
     assert arguments(d) == ['{"path":"ü"}']
 
 
 def test_pieces_of_two_calls_may_come_in_turns():
     d = draft()
-    d.add_call_piece(0, id="a", name="read", arguments="")
-    d.add_call_piece(1, id="b", name="list", arguments="{")
-    d.add_call_piece(0, arguments='{"p":')
-    d.add_call_piece(1, arguments="}")
-    d.add_call_piece(0, arguments="1}")
+    d.add_call_delta(0, id="a", name="read", arguments="")
+    d.add_call_delta(1, id="b", name="list", arguments="{")
+    d.add_call_delta(0, arguments='{"p":')
+    d.add_call_delta(1, arguments="}")
+    d.add_call_delta(0, arguments="1}")
     assert [c.id for c in d.message().calls] == ["a", "b"]
     assert arguments(d) == ['{"p":1}', "{}"]
 
 
 def test_whole_calls_that_all_have_index_zero_are_told_apart():
     d = draft()
-    d.add_call_piece(0, id="", name="read", arguments='{"p":1}')
-    d.add_call_piece(0, id="", name="read", arguments='{"p":2}')
-    d.add_call_piece(0, id="", name="list", arguments="")
+    d.add_call_delta(0, id="", name="read", arguments='{"p":1}')
+    d.add_call_delta(0, id="", name="read", arguments='{"p":2}')
+    d.add_call_delta(0, id="", name="list", arguments="")
     assert arguments(d) == ['{"p":1}', '{"p":2}', "{}"]
 
 
 def test_another_id_under_the_same_index_begins_a_call():
     d = draft()
-    d.add_call_piece(0, id="a", name="read")
-    d.add_call_piece(0, id="b", name="read", arguments="{}")
+    d.add_call_delta(0, id="a", name="read")
+    d.add_call_delta(0, id="b", name="read", arguments="{}")
     assert [c.id for c in d.message().calls] == ["a", "b"]
 
 
 def test_id_and_name_repeated_in_every_piece_are_one_call():
     d = draft()
     for piece in ('{"p"', ":1", "}", ""):
-        d.add_call_piece(0, id="a", name="read", arguments=piece)
+        d.add_call_delta(0, id="a", name="read", arguments=piece)
     assert arguments(d) == ['{"p":1}']
 
 
 def test_without_an_index_the_id_finds_the_call():
     d = draft()
-    d.add_call_piece(id="a", name="read", arguments="{")
-    d.add_call_piece(id="b", name="read", arguments="{")
-    d.add_call_piece(id="a", arguments='"p":1}')
-    d.add_call_piece(id="b", arguments='"p":2}')
+    d.add_call_delta(id="a", name="read", arguments="{")
+    d.add_call_delta(id="b", name="read", arguments="{")
+    d.add_call_delta(id="a", arguments='"p":1}')
+    d.add_call_delta(id="b", arguments='"p":2}')
     assert arguments(d) == ['{"p":1}', '{"p":2}']
 
 
 def test_without_index_and_id_a_piece_belongs_to_the_last_call():
     d = draft()
-    d.add_call_piece(name="read", arguments="{")
-    d.add_call_piece(arguments="}")
-    d.add_call_piece(7, arguments="")
+    d.add_call_delta(name="read", arguments="{")
+    d.add_call_delta(arguments="}")
+    d.add_call_delta(7, arguments="")
     assert arguments(d) == ["{}"]
 
 
 def test_the_same_id_for_two_whole_calls_without_index_makes_two_calls():
     d = draft()
-    d.add_call_piece(id="call", name="read", arguments='{"p":1}')
-    d.add_call_piece(id="call", name="read", arguments='{"p":2}')
+    d.add_call_delta(id="call", name="read", arguments='{"p":1}')
+    d.add_call_delta(id="call", name="read", arguments='{"p":2}')
     first, second = d.message().calls
     assert first.id == "call"
     assert second.id not in ("", "call")
@@ -115,24 +115,24 @@ def test_the_same_id_for_two_whole_calls_without_index_makes_two_calls():
 
 def test_the_same_id_under_two_indexes_makes_two_calls():
     d = draft()
-    d.add_call_piece(0, id="call", name="read", arguments="")
-    d.add_call_piece(1, id="call", name="read", arguments="")
-    d.add_call_piece(0, arguments='{"p":1}')
-    d.add_call_piece(1, arguments='{"p":2}')
+    d.add_call_delta(0, id="call", name="read", arguments="")
+    d.add_call_delta(1, id="call", name="read", arguments="")
+    d.add_call_delta(0, arguments='{"p":1}')
+    d.add_call_delta(1, arguments='{"p":2}')
     assert len({c.id for c in d.message().calls}) == 2
     assert arguments(d) == ['{"p":1}', '{"p":2}']
 
 
 def test_a_name_that_comes_late_is_kept():
     d = draft()
-    d.add_call_piece(0, id="a")
-    d.add_call_piece(0, name="read", arguments="{}")
+    d.add_call_delta(0, id="a")
+    d.add_call_delta(0, name="read", arguments="{}")
     assert d.message().calls == (ToolCall(id="a", name="read"),)
 
 
 def test_a_call_without_a_name_gets_one_so_that_it_can_be_sent_back():
     d = draft()
-    d.add_call_piece(0, id="a", arguments="{}")
+    d.add_call_delta(0, id="a", arguments="{}")
     assert d.message().calls[0].name == "unknown"
 
 
@@ -165,7 +165,7 @@ def test_ids_are_the_same_when_the_same_answer_comes_again():
 def test_fifty_calls_at_once_are_fifty_calls():
     d = draft()
     for n in range(50):
-        d.add_call_piece(n, id="", name="read", arguments=f'{{"n":{n}}}')
+        d.add_call_delta(n, id="", name="read", arguments=f'{{"n":{n}}}')
     message = d.message()
     assert len({c.id for c in message.calls}) == 50
     assert message.stop_reason == "tool_calls"
@@ -180,7 +180,7 @@ def test_a_model_that_never_stops_is_stopped():
 def test_arguments_without_end_are_stopped_too():
     d = draft(max_tokens=10)
     with pytest.raises(ModelError, match="did not stop"):
-        [d.add_call_piece(0, name="write", arguments="x" * 10_000) for _ in range(100)]
+        [d.add_call_delta(0, name="write", arguments="x" * 10_000) for _ in range(100)]
 
 
 def test_a_long_answer_within_its_tokens_passes():
@@ -195,8 +195,8 @@ def test_pieces_give_events_and_empty_pieces_give_none():
     assert d.is_empty
     assert d.add_text("a") == (TextStreamed(text="a"),)
     assert d.add_thinking("b") == (ThinkingStreamed(text="b"),)
-    assert d.add_call_piece(0, id="i", name="n") == ()
-    assert d.add_call_piece(0, arguments="{}") == (ToolCallStreamed(id="i", name="n", text="{}"),)
+    assert d.add_call_delta(0, id="i", name="n") == ()
+    assert d.add_call_delta(0, arguments="{}") == (ToolCallStreamed(id="i", name="n", text="{}"),)
     assert d.add_call(name="o", arguments={}) == (
         ToolCallStreamed(id="call_2", name="o", text="{}"),
     )
@@ -283,7 +283,7 @@ def test_counts_that_come_later_leave_the_others():
 def test_whatever_comes_the_message_can_be_sent_back(pieces):
     d = draft()
     for index, given_id, name, text in pieces:
-        d.add_call_piece(index, id=given_id, name=name, arguments=text)
+        d.add_call_delta(index, id=given_id, name=name, arguments=text)
     calls = d.message().calls
     assert len({c.id for c in calls}) == len(calls)
     assert all(c.id and c.name and bytes(c.arguments).startswith(b"{") for c in calls)
@@ -307,12 +307,10 @@ def test_whatever_comes_the_message_can_be_sent_back(pieces):
         ([(0, "c1", "read", "{}"), (0, "", "write", "{}")], ["read", "write"]),
     ],
 )  # fmt: skip
-def test_a_call_repeated_whole_runs_once_and_a_name_may_come_in_pieces(
-    pieces: list[tuple[int, str, str, str]], names: list[str]
-):
+def test_a_call_repeated_whole_runs_once_and_a_name_may_come_in_pieces(pieces, names):
     d = draft()
     for index, id, name, arguments in pieces:
-        d.add_call_piece(index, id=id, name=name, arguments=arguments)
+        d.add_call_delta(index, id=id, name=name, arguments=arguments)
     calls = d.message().calls
     assert [call.name for call in calls] == names
     assert not any(call.invalid for call in calls)

@@ -74,9 +74,7 @@ ADAPTIVE = {"type": "adaptive", "display": "summarized"}
         ("anthropic", "none", {"effort_form": "budget"}, {"thinking": {"type": "disabled"}}),
     ],
 )
-def test_each_format_says_it_in_its_own_way(
-    wire: str, effort: Effort, quirks: dict[str, Any], expected: dict[str, Any]
-):
+def test_each_format_says_it_in_its_own_way(wire, effort, quirks, expected):
     assert asked(wire, effort, **quirks) == expected
 
 

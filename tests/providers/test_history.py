@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from raw_http import chunk, sse
 
+from rows import every_row
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -57,7 +58,7 @@ def some_message(random: Random) -> Message:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("kind", ADAPTERS)
+@every_row("kind", ADAPTERS)
 def test_what_is_remembered_changes_no_body(kind: type[Adapter]) -> None:
     random, adapter = Random(7), kind()
     messages: list[Message] = []
@@ -120,9 +121,7 @@ class Wire:
     async def aclose(self) -> None: ...
 
 
-async def test_a_message_is_written_once_in_a_session_of_many_turns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_message_is_written_once_in_a_session_of_many_turns(monkeypatch):
     written: list[Any] = []
 
     def encode_json(data: Any) -> bytes:

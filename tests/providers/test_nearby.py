@@ -106,9 +106,7 @@ async def test_an_address_may_name_no_port(monkeypatch: pytest.MonkeyPatch) -> N
     assert [each and each.provider for each in found] == ["local-80", "local-443"]
 
 
-async def test_a_server_that_never_answers_is_not_waited_for(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_never_answers_is_not_waited_for(serve, monkeypatch):
     monkeypatch.setattr(nearby, "PATIENCE_SECONDS", 0.02)
 
     async def silent(_writer: asyncio.StreamWriter) -> None:

@@ -239,7 +239,7 @@ def test_user_messages_in_a_row_are_joined_where_wanted():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("quirks", [{}, {"call_id_chars": 9}, {"reasoning_sent_as": "reasoning"}])
+@every_row("quirks", [{}, {"call_id_chars": 9}, {"reasoning_sent_as": "reasoning"}])
 def test_the_official_types_take_the_messages(quirks):
     from openai.types.chat import ChatCompletionMessageParam
     from pydantic import TypeAdapter

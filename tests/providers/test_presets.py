@@ -61,10 +61,7 @@ def test_azure_is_asked_at_an_address_of_the_persons_own():
         ConfigError, match=r"such as https://NAME\.openai\.azure\.com.*\nSet AZURE_OP"
     ):
         create_model(Host.of({"AZURE_OPENAI_API_KEY": KEY}), chosen)
-    environ = {
-        "AZURE_OPENAI_API_KEY": KEY,
-        "AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/",
-    }
+    environ = {"AZURE_OPENAI_API_KEY": KEY, "AZURE_OPENAI_ENDPOINT": "https://me.openai.azure.com/"}
     model: Any = create_model(Host.of(environ), chosen)
     assert model.endpoint == "https://me.openai.azure.com/openai/v1"
     assert model._client._headers["api-key"] == KEY

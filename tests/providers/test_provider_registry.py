@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from scripted import (
-    AnthropicServer,
-    GoogleServer,
-    MistralServer,
-    OllamaServer,
-    OpenAIServer,
-)
+from scripted import AnthropicServer, GoogleServer, MistralServer, OllamaServer, OpenAIServer
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint

@@ -96,9 +96,7 @@ async def test_the_embedded_server_wants_the_model_that_would_be_used(tmp_path: 
     assert (await look(this_host(), "llamacpp", chosen("ollama", model=str(file)))).state == "empty"
 
 
-async def test_a_model_is_looked_for_where_its_server_runs_here(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_model_is_looked_for_where_its_server_runs_here(serve, monkeypatch):
     async with OpenAIServer(models=("a", "b-embed")) as server, OllamaServer(models=()) as ollama:
         silent = (await serve(http("{}", type=JSON))).url
         rows = [
@@ -142,9 +140,7 @@ async def test_the_window_is_the_one_that_the_server_has(serve: Serve) -> None:
 
 
 @pytest.mark.integration
-async def test_a_server_that_hangs_is_not_waited_for(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_server_that_hangs_is_not_waited_for(serve, monkeypatch):
     async def silent(_writer: asyncio.StreamWriter) -> None:
         await asyncio.Event().wait()
 
@@ -173,9 +169,7 @@ async def test_only_models_that_can_be_talked_to_are_offered() -> None:
         assert await models_here(this_host(), "mine", own(mine=server.url)) == ["ok"]
 
 
-async def test_nobody_beyond_this_machine_is_asked_for_models(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_nobody_beyond_this_machine_is_asked_for_models(monkeypatch):
     asked: list[str] = []
 
     async def ask(_host: Host, _config: Config, name: str) -> list[str]:
@@ -194,9 +188,7 @@ async def test_nobody_beyond_this_machine_is_asked_for_models(
     assert (asked, found) == (["here"], [[], [], [], [], ["m"]])
 
 
-async def test_a_managed_provider_lists_its_models_too(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_managed_provider_lists_its_models_too(serve, monkeypatch):
     server = await serve(http('{"data":[{"id":"a"}]}', type=JSON))
     managed = Provider(
         name="managed",

@@ -38,9 +38,7 @@ async def found_in(config: Config, *, everywhere: bool = False) -> dict[str, Rea
     return {each.reach.provider: each for each in found}
 
 
-async def test_each_server_is_listed_with_what_it_tells_and_what_the_person_states(
-    serve: Serve,
-) -> None:
+async def test_each_server_is_listed_with_what_it_tells_and_what_the_person_states(serve):
     rows = [{"id": "b", "max_model_len": 8192}, {"id": "a"}, {"id": "text-embed"}]
     vllm = await serve(http(msgspec.json.encode({"data": rows}), type=JSON), http("{}", type=JSON))
     entries = {"mine/a": ModelEntry(window=7, input_price=1, output_price=2)}
@@ -59,9 +57,7 @@ async def test_each_server_is_listed_with_what_it_tells_and_what_the_person_stat
 
 
 @pytest.mark.integration
-async def test_one_that_does_not_answer_is_named_and_keeps_nobody_waiting(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_that_does_not_answer_is_named_and_keeps_nobody_waiting(serve, monkeypatch):
     monkeypatch.setattr(reachable, "REACH_SECONDS", 0.05)
 
     async def silent(_writer: asyncio.StreamWriter) -> None:
@@ -79,9 +75,7 @@ async def test_one_that_does_not_answer_is_named_and_keeps_nobody_waiting(
 
 
 @pytest.mark.integration
-async def test_those_elsewhere_are_asked_only_where_that_is_wanted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_those_elsewhere_are_asked_only_where_that_is_wanted(monkeypatch):
     monkeypatch.setattr(reachable, "REACH_SECONDS", 0.05)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     asked: list[str] = []

@@ -94,9 +94,7 @@ async def test_a_server_that_fails_without_a_word_of_pictures_is_asked_once_more
         ("402 Payment", "insufficient balance", ModelError),
     ],
 )
-async def test_what_is_clearly_about_something_else_is_told(
-    status: str, words: str, kind: type[ModelError], serve, model_of
-):
+async def test_what_is_clearly_about_something_else_is_told(status, words, kind, serve, model_of):
     server = await serve(refusal(status, words))
     model = model_of(server)
     assert isinstance(await failed(model, asking(ONE)), kind)

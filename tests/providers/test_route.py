@@ -90,9 +90,7 @@ async def answer_of(config: Config) -> str:
 
 
 @pytest.mark.integration
-async def test_the_settings_name_the_proxy_and_the_certificates(
-    own_ca: tuple[Path, ssl.SSLContext],
-) -> None:
+async def test_the_settings_name_the_proxy_and_the_certificates(own_ca):
     ca_file, context = own_ca
     async with tunnel(context) as (proxy, asked):
         assert "Hello" in await answer_of(config_with(proxy=proxy, ca_file=str(ca_file)))
@@ -100,9 +98,7 @@ async def test_the_settings_name_the_proxy_and_the_certificates(
 
 
 @pytest.mark.integration
-async def test_those_of_the_environment_do_too(
-    own_ca: tuple[Path, ssl.SSLContext], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_those_of_the_environment_do_too(own_ca, monkeypatch):
     ca_file, context = own_ca
     async with tunnel(context) as (proxy, asked):
         monkeypatch.setenv("HTTPS_PROXY", proxy)
@@ -112,9 +108,7 @@ async def test_those_of_the_environment_do_too(
 
 
 @pytest.mark.integration
-async def test_a_certificate_that_nobody_trusts_is_refused(
-    own_ca: tuple[Path, ssl.SSLContext], tmp_path: Path
-) -> None:
+async def test_a_certificate_that_nobody_trusts_is_refused(own_ca, tmp_path):
     async with tunnel(own_ca[1]) as (proxy, _):
         with pytest.raises(
             ProviderDown, match=r"cannot be reached safely \(TLS failed: "

@@ -25,7 +25,7 @@ from ybs.core.errors import ConfigError, ModelError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers import builtin
-from ybs.providers.nearby import knock
+from ybs.providers.nearby import probe
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model
 from ybs.providers.remote import Retry
@@ -157,7 +157,7 @@ def test_the_query_of_a_variable_or_of_llm_counts_at_the_same_address():
 
 async def test_a_server_that_is_named_in_setup_is_asked_with_its_query():
     async with OpenAIServer() as server:
-        found = await knock(f"{server.url}/chat/completions?api-version=1", KEY)
+        found = await probe(f"{server.url}/chat/completions?api-version=1", KEY)
     assert found.models == ("scripted",)
     assert [each.query for each in server.other_requests] == ["api-version=1"]
 

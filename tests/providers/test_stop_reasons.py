@@ -116,9 +116,7 @@ def google(reason: str, **more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_reason_that_is_not_known_to_be_good_is_a_failure(
-    adapter: Any, frame: dict[str, Any], reason: str, detail: str
-):
+def test_a_reason_that_is_not_known_to_be_good_is_a_failure(adapter, frame, reason, detail):
     message = message_of(adapter, frame)
     assert (message.stop_reason, message.stop_detail) == (reason, detail)
 
@@ -156,9 +154,7 @@ async def run(said: AssistantMessage, *more: Any) -> tuple[TurnFinished, list[Ev
         ("failed", "", "ended it with abort", 75),
     ],
 )
-async def test_such_an_answer_ends_the_turn_with_a_word_and_an_exit_code(
-    reason: Any, text: str, words: str, code: int
-):
+async def test_such_an_answer_ends_the_turn_with_a_word_and_an_exit_code(reason, text, words, code):
     said = AssistantMessage(
         content=(Text(text=text),) if text else (), stop_reason=reason, stop_detail="abort"
     )

@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 from msgspec import Raw
 
 from hosts import this_host
@@ -108,9 +107,7 @@ async def test_the_call_that_a_file_holds_is_not_made_where_the_file_is_shown(tm
     assert (calls_in(shown_file), calls_in(own)) == ([], ["read_file"])
 
 
-async def test_a_server_elsewhere_is_never_asked_for_calls_as_text(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_server_elsewhere_is_never_asked_for_calls_as_text(tmp_path, monkeypatch):
     monkeypatch.setattr("ybs.providers.remote.is_local", lambda _host: False)
     async with OpenAIServer([BLOCK, BLOCK, BLOCK]) as server:
         answers = await asked(server, 3, tmp_path)

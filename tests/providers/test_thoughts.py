@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import pytest
-
 from rows import every_row
 from ybs.core.events import TextStreamed, ThinkingStreamed
 from ybs.core.messages import AssistantMessage, Text, Thinking
@@ -63,9 +61,7 @@ OPENED = [
 
 
 @every_row(("text", "thought", "answer"), OPENED, ids=lambda row: str(row)[:30])
-def test_thinking_that_opens_an_answer_is_thinking_however_it_is_cut(
-    text: str, thought: str, answer: str
-):
+def test_thinking_that_opens_an_answer_is_thinking_however_it_is_cut(text, thought, answer):
     for pieces in cuts(text):
         message, said, thinking = drafted(pieces)
         assert (message.text, thinking_in(message)) == (answer, thought), pieces
@@ -105,9 +101,7 @@ def test_an_answer_that_talks_about_it_is_whole(text: str):
         ("only thinking\n</think>", "only thinking\n", ""),
     ],
 )
-def test_a_closing_tag_whose_opening_one_was_in_the_prompt_ends_thinking(
-    text: str, thought: str, answer: str
-):
+def test_a_closing_tag_whose_opening_one_was_in_the_prompt_ends_thinking(text, thought, answer):
     for pieces in cuts(text):
         message, _, _ = drafted(pieces)
         assert (message.text, thinking_in(message)) == (answer, thought), pieces
@@ -117,7 +111,7 @@ def test_a_closing_tag_whose_opening_one_was_in_the_prompt_ends_thinking(
 def test_thinking_before_a_call_stays_before_it():
     draft = Assembly("m", "openai")
     draft.add_text("<think>which file? </thi")
-    draft.add_call_piece(0, id="c1", name="look", arguments="{}")
+    draft.add_call_delta(0, id="c1", name="look", arguments="{}")
     content = draft.message().content
     assert content[0] == Thinking(text="which file? </thi", provider="openai")
     assert [type(part).__name__ for part in content] == ["Thinking", "ToolCall"]
@@ -130,7 +124,7 @@ def test_thinking_in_a_field_of_its_own_may_leave_its_end_in_the_text():
     assert draft.message().content == (Thinking(text="hm", provider="openai"), Text(text="done"))
 
 
-@pytest.mark.parametrize("held", ["<", "[", "<thin", "\n"])
+@every_row("held", ["<", "[", "<thin", "\n"])
 def test_what_is_held_back_counts_as_said(held: str):
     draft = Assembly("m", "openai")
     assert draft.add_text(held) == ()

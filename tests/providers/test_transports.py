@@ -110,6 +110,7 @@ async def test_a_request_is_written_at_once(serve, monkeypatch: pytest.MonkeyPat
     await transport.aclose()
 
 
+@pytest.mark.integration
 @every_row("size", [1, 2, 3, 7, 1000])
 async def test_a_chunked_body_is_joined_wherever_it_is_cut(serve, connect, size: int):
     long = b"x" * 300

@@ -2,8 +2,6 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
 from ybs.repo_map import store
 from ybs.repo_map.index import Index
 from ybs.repo_map.store import cache_file, mark_used, prune
@@ -48,9 +46,7 @@ def test_caches_that_nobody_uses_are_deleted_and_nothing_else(tmp_path: Path) ->
     assert [path for path in used if path.exists()] == [*used[: store.MOST_FILES - 2], spare]
 
 
-def test_caches_that_fill_the_disk_are_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_caches_that_fill_the_disk_are_deleted(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "MOST_BYTES", 100)
     paths = [made(tmp_path, number, days=number) for number in range(3)]
     for path in paths:

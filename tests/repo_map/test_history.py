@@ -23,9 +23,7 @@ def made(project: Path) -> MadeRepository:
     return MadeRepository(project)
 
 
-async def test_where_git_tells_nothing_there_is_no_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_where_git_tells_nothing_there_is_no_history(tmp_path, monkeypatch):
     unborn = MadeRepository(tmp_path / "unborn")
     broken = MadeRepository(tmp_path / "broken")
     broken.commit(["a"])
@@ -41,9 +39,7 @@ async def test_where_git_tells_nothing_there_is_no_history(
     assert not (await read_history(Git(this_host().environ, made.top))).commits
 
 
-async def test_each_commit_is_read_with_its_files_but_huge_ones_and_merges(
-    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_each_commit_is_read_with_its_files_but_huge_ones_and_merges(made, monkeypatch):
     odd = ["a\nb", "with space", "\1" + "0" * 40, os.fsdecode(b"\xff.c"), '"q" \\x', "é"]
     some = [f"n{number}" for number in range(31)]
     made.commit(["a", "b"], some, map(os.fsencode, odd), sorted(some)[:30], ["a"])
@@ -63,9 +59,7 @@ async def test_each_commit_is_read_with_its_files_but_huge_ones_and_merges(
     assert len((await read_history(Git(this_host().environ, made.top))).commits) == 2
 
 
-async def test_only_what_is_new_is_asked_for(
-    made: MadeRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_what_is_new_is_asked_for(made, monkeypatch):
     made.commit(["a", "b"], [b"\xff.c"])
     old = (await read_history(Git(this_host().environ, made.top))).encoded()
     asked: list[tuple[str, ...]] = []
@@ -87,9 +81,7 @@ async def test_only_what_is_new_is_asked_for(
     assert len((await read_history(Git(this_host().environ, made.top), old)).commits) == 3
 
 
-async def test_another_line_of_commits_or_a_spoilt_memory_is_read_anew(
-    made: MadeRepository, tmp_path: Path
-) -> None:
+async def test_another_line_of_commits_or_a_spoilt_memory_is_read_anew(made, tmp_path):
     made.commit(["a"], ["b"], ["sub/c"])
     old = (await read_history(Git(this_host().environ, made.top))).encoded()
     made.git("update-ref", "HEAD", "HEAD~1")

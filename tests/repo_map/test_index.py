@@ -82,9 +82,7 @@ def test_words_definitions_and_lengths_are_found(work: Work) -> None:
 
 
 @pytest.mark.parametrize("few", [0, 64])
-def test_only_what_changed_is_read_again(
-    work: Work, monkeypatch: pytest.MonkeyPatch, few: int
-) -> None:
+def test_only_what_changed_is_read_again(work, monkeypatch, few):
     monkeypatch.setattr(index, "FEW", few)  # with 0 each change is a segment of its own
     work.write(one="alpha", two="beta", three="gamma")
     assert set(work.having("alpha")) == {"one.py"}
@@ -134,9 +132,7 @@ def test_a_change_right_after_a_look_is_noticed_though_size_and_time_are_the_sam
 
 
 @pytest.mark.integration
-def test_many_changes_one_by_one_become_segments_and_segments_become_one(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_changes_one_by_one_become_segments_and_segments_become_one(work, monkeypatch):
     monkeypatch.setattr(index, "FEW", 3)
     monkeypatch.setattr(index, "MOST_SEGMENTS", 2)
     monkeypatch.setattr(index, "MOST_WAITING", 4)
@@ -196,9 +192,7 @@ def test_more_files_than_can_be_read_at_once_are_found_by_their_paths_and_read_l
     assert work.opened == []
 
 
-def test_postings_are_written_in_parts_when_there_are_many(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_postings_are_written_in_parts_when_there_are_many(work, monkeypatch):
     monkeypatch.setattr(index, "FEW", 0)
     monkeypatch.setattr(index, "MOST_POSTINGS", 5)
     work.write(**{f"file{number}": f"common word{number}" for number in range(10)})
@@ -258,9 +252,7 @@ def test_a_content_is_parsed_once(work: Work, monkeypatch: pytest.MonkeyPatch) -
     assert len(parsed) == 3
 
 
-def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_be_a_key_or_a_password_is_in_no_tag_and_in_no_file(work, monkeypatch):
     key = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
     at = "postgres://u:" + "hunter2" + "@host/db"
     monkeypatch.setattr(

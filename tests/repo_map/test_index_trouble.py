@@ -81,9 +81,7 @@ DAMAGES: list[Callable[[Path], object]] = [
 
 @pytest.mark.integration
 @pytest.mark.parametrize("harm", DAMAGES)
-def test_a_damaged_store_is_thrown_away_and_made_anew(
-    cache: Path, project: Path, harm: Callable[[Path], object]
-) -> None:
+def test_a_damaged_store_is_thrown_away_and_made_anew(cache, project, harm):
     look(cache, project).close()
     harm(cache)
     with look(cache, project) as made:
@@ -102,9 +100,7 @@ def test_a_damaged_store_is_thrown_away_and_made_anew(
         "CREATE TRIGGER acts AFTER INSERT ON meta BEGIN SELECT 1; END",
     ],
 )
-def test_a_store_that_runs_something_by_itself_is_none_of_ours(
-    cache: Path, project: Path, statement: str
-) -> None:
+def test_a_store_that_runs_something_by_itself_is_none_of_ours(cache, project, statement):
     look(cache, project).close()
     damage(cache, statement)
     with look(cache, project) as made:
@@ -150,9 +146,7 @@ def open_to_others(cache: Path) -> None:
 
 
 @every_row("trouble", [a_file_above, a_link_above, a_link, a_folder, open_to_others])
-def test_where_a_store_cannot_be_the_index_works_in_memory(
-    trouble: Callable[[Path], None], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_where_a_store_cannot_be_the_index_works_in_memory(trouble, tmp_path_factory):
     top = tmp_path_factory.mktemp("trouble")
     project = top / "project"
     project.mkdir()
@@ -179,9 +173,7 @@ def test_a_store_is_for_its_owner_alone(cache: Path, project: Path) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("pragma", ["query_only=1", "max_page_count=1"])
-def test_what_cannot_be_written_is_known_in_memory(
-    cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch, pragma: str
-) -> None:
+def test_what_cannot_be_written_is_known_in_memory(cache, project, monkeypatch, pragma):
     look(cache, project).close()
     begin = store.MapStore.begin
 
@@ -243,9 +235,7 @@ def test_two_processes_see_what_the_other_one_read(cache: Path, project: Path) -
             assert made.postings("gamma") == ([], [])
 
 
-def test_what_another_process_merged_counts_once(
-    cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_process_merged_counts_once(cache, project, monkeypatch):
     with look(cache, project) as one:
         monkeypatch.setattr(index, "FEW", 0)
         (project / "two.py").write_text("alpha beta epsilon")
@@ -253,9 +243,7 @@ def test_what_another_process_merged_counts_once(
         assert is_right(one)
 
 
-def test_what_two_processes_read_at_the_same_moment_is_written_once(
-    cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_two_processes_read_at_the_same_moment_is_written_once(cache, project, monkeypatch):
     begin, others = store.MapStore.begin, [1]
 
     def begin_late(self: store.MapStore) -> bool:
@@ -271,9 +259,7 @@ def test_what_two_processes_read_at_the_same_moment_is_written_once(
         assert at.execute("SELECT count(*) FROM documents").fetchone() == (3,)
 
 
-def test_an_update_that_is_broken_off_leaves_the_store_as_it_was(
-    cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_update_that_is_broken_off_leaves_the_store_as_it_was(cache, project, monkeypatch):
     look(cache, project).close()
     (project / "two.py").write_text("epsilon")
 
@@ -289,9 +275,7 @@ def test_an_update_that_is_broken_off_leaves_the_store_as_it_was(
         assert is_right(made)
 
 
-def test_a_commit_that_fails_leaves_no_lock_behind(
-    cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_commit_that_fails_leaves_no_lock_behind(cache, project, monkeypatch):
     look(cache, project).close()
     (project / "two.py").write_text("alpha beta epsilon")
 
@@ -313,9 +297,7 @@ def test_a_commit_that_fails_leaves_no_lock_behind(
         assert at.execute("SELECT count(*) FROM documents").fetchone() == (4,)
 
 
-def test_a_store_that_is_no_good_however_often_it_is_made_is_given_up(
-    cache: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_is_no_good_however_often_it_is_made_is_given_up(cache, project, monkeypatch):
     def fail(self: store.MapStore) -> int:
         raise sqlite3.DatabaseError(f"malformed: {self}")
 

@@ -1,13 +1,7 @@
 """Languages: by suffix, name, first line and, for headers, by what stands in them."""
 
 from rows import every_row
-from ybs.repo_map.languages import (
-    LANGUAGES,
-    is_packed,
-    is_text_source,
-    language_of,
-    utf8_of,
-)
+from ybs.repo_map.languages import LANGUAGES, is_packed, is_text_source, language_of, utf8_of
 
 
 @every_row(

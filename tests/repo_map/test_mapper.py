@@ -176,9 +176,7 @@ def test_no_key_and_no_code_of_the_project_is_handed_on() -> None:
 
 @pytest.mark.integration
 @pytest.mark.timeout(60)
-async def test_code_in_the_projects_folder_is_not_run_by_the_process(
-    project: Path, home: Path
-) -> None:
+async def test_code_in_the_projects_folder_is_not_run_by_the_process(project, home):
     """The one real process of the quick tests: also the whole way from a question to its map."""
     trap = "import pathlib; pathlib.Path('~/sprung').expanduser().touch(); raise SystemExit(1)"
     for name in ("ybs", "msgspec", "json", "sitecustomize", "usercustomize", "site", "app"):
@@ -243,9 +241,7 @@ async def test_the_process_dies_with_a_session_that_is_killed(moment: str, proje
 
 @pytest.mark.slow  # it starts two interpreters, twice
 @pytest.mark.parametrize("is_killed", [False, True])
-async def test_git_that_waits_for_ever_dies_with_the_process(
-    is_killed: bool, project: Path
-) -> None:
+async def test_git_that_waits_for_ever_dies_with_the_process(is_killed, project):
     for name in ("objects/11", "refs/heads"):
         (project / ".git" / name).mkdir(parents=True)
     (project / ".git/HEAD").write_text("ref: refs/heads/main\n")

@@ -1,7 +1,7 @@
 import pytest
 
 from timing import takes_at_most
-from ybs.repo_map.query import MOST_NAMES, MOST_TERMS, MOST_TIMES, Query, read_query
+from ybs.repo_map.rank import MOST_NAMES, MOST_TERMS, MOST_TIMES, Query, read_query
 
 
 def test_a_request_without_words_asks_for_nothing() -> None:

@@ -6,7 +6,6 @@ import pytest
 from rows import every_row
 from ybs.repo_map.history import CommitHistory
 from ybs.repo_map.index import Index
-from ybs.repo_map.query import read_query
 from ybs.repo_map.rank import (
     MOST_DEFINING,
     WEIGHTS,
@@ -16,6 +15,7 @@ from ybs.repo_map.rank import (
     page_rank,
     rank,
     rarity_of,
+    read_query,
     weight_of,
 )
 from ybs.repo_map.tags import Tag, Tags

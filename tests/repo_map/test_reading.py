@@ -39,9 +39,7 @@ def test_what_is_no_regular_file_of_the_project_is_not_opened(tree: Tree, projec
     assert tree.read("a.py") == b"x = 1"
 
 
-def test_a_folder_that_becomes_a_link_is_noticed_at_the_next_refresh(
-    tree: Tree, project: Path
-) -> None:
+def test_a_folder_that_becomes_a_link_is_noticed_at_the_next_refresh(tree, project):
     (project / "src").mkdir()
     (project / "src" / "a.py").write_text("x")
     assert tree.read("src/a.py")

@@ -56,9 +56,7 @@ def test_what_a_query_is_about_comes_first_with_its_definitions(harbour: Path) -
 
 
 @pytest.mark.integration
-def test_it_goes_on_from_what_it_has_kept_and_sees_what_changed(
-    harbour: Path, tmp_path: Path
-) -> None:
+def test_it_goes_on_from_what_it_has_kept_and_sees_what_changed(harbour, tmp_path):
     cache = tmp_path / "cache" / "index"
     first = mapped(harbour, cache)
     first.prepare()
@@ -79,9 +77,7 @@ def test_it_goes_on_from_what_it_has_kept_and_sees_what_changed(
 
 
 @pytest.mark.integration
-def test_the_history_is_kept_and_handed_on_to_the_next_time(
-    harbour: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_history_is_kept_and_handed_on_to_the_next_time(harbour, tmp_path, monkeypatch):
     known: list[bytes | None] = []
 
     async def read_history(_git: Git, old: bytes | None = None) -> CommitHistory:

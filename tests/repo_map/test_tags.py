@@ -157,9 +157,7 @@ def test_a_text_over_the_cap_a_packed_one_and_an_unknown_language_give_nothing()
 
 @pytest.mark.integration
 @every_row("language", ["csharp", "java"])
-def test_a_text_of_open_types_is_not_parsed_it_would_take_gigabytes(
-    language: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_of_open_types_is_not_parsed_it_would_take_gigabytes(language, monkeypatch):
     asked: list[bytes] = []
 
     def parse(source: bytes, _grammar: object) -> None:
@@ -188,9 +186,7 @@ def test_a_grammar_that_is_not_installed_gives_nothing(monkeypatch: pytest.Monke
 
 @pytest.mark.integration
 @every_row("language, source, definitions, uses", SNIPPETS, ids=[row[0] for row in SNIPPETS])
-def test_definitions_and_uses_of_each_language(
-    language: str, source: bytes, definitions: str, uses: str
-) -> None:
+def test_definitions_and_uses_of_each_language(language, source, definitions, uses):
     found = tags_of(source, language)
     assert shown(found) == definitions
     assert set(uses.split()) <= set(found.references), sorted(found.references)
@@ -237,9 +233,7 @@ SIGNATURES = [
 
 @pytest.mark.integration
 @every_row("language, source, signature", SIGNATURES)
-def test_a_signature_is_one_line_without_the_body(
-    language: str, source: bytes, signature: str
-) -> None:
+def test_a_signature_is_one_line_without_the_body(language, source, signature):
     if language == "csharp":
         source = b"class C {\n  " + source + b"}\n"
     found = tags_of(source, language).definitions[-1]

@@ -54,9 +54,7 @@ def test_words_that_only_look_alike_keep_apart(one: str, other: str) -> None:
         ("ä" * 90, ()),
     ],
 )
-def test_an_identifier_becomes_the_stems_of_its_parts_and_itself(
-    identifier: str, stems: tuple[str, ...]
-) -> None:
+def test_an_identifier_becomes_the_stems_of_its_parts_and_itself(identifier, stems):
     assert stems_of(identifier) == stems
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.router.arms import Arm
 from ybs.router.bandit import (
+    Arm,
     Belief,
-    DiscountedThompson,
     HierarchicalThompson,
     Increment,
     LearnerState,
@@ -40,8 +39,8 @@ def mean(learner: Thompson, kind: TaskKind, arm: Arm) -> float:
 
 
 def test_plain_sampling_learns_of_a_kind_for_that_kind_alone() -> None:
-    learner = taught(DiscountedThompson(), [("fix", A, 1.0, 1.0)] * 10)
-    untaught = DiscountedThompson()
+    learner = taught(Thompson(), [("fix", A, 1.0, 1.0)] * 10)
+    untaught = Thompson()
     assert mean(learner, "fix", A) > 0.85
     assert all(
         learner.belief(kind, A) == untaught.belief(kind, A) for kind in TASK_KINDS if kind != "fix"
@@ -68,7 +67,7 @@ def test_without_its_shifts_the_hierarchy_is_cells_that_know_nothing_of_each_oth
     learner = taught(HierarchicalThompson(), results)
     learner.state.arms.clear()
     learner.state.kinds.clear()
-    plain = taught(DiscountedThompson(prior_strength=8.0), results)
+    plain = taught(Thompson(prior_strength=8.0), results)
     for kind in TASK_KINDS:
         for arm in (A, B, C):
             mine, theirs = learner.belief(kind, arm), plain.belief(kind, arm)
@@ -93,7 +92,7 @@ def test_the_increments_alone_make_the_same_state(results: list[Result]) -> None
 
 
 def test_old_results_of_a_kind_fade_with_new_ones_of_that_kind() -> None:
-    learner = taught(DiscountedThompson(gamma=0.5), [("fix", A, 1.0, 1.0), ("fix", B, 0.0, 1.0)])
+    learner = taught(Thompson(gamma=0.5), [("fix", A, 1.0, 1.0), ("fix", B, 0.0, 1.0)])
     assert learner.state.counts("fix", "a") == (0.5, 0.0)
     learner.learn("docs", B, 0.0)
     assert learner.state.counts("fix", "a") == (0.5, 0.0)
@@ -115,7 +114,7 @@ def test_the_catalogues_chance_is_where_an_arm_starts() -> None:
     assert mean(learner, "docs", arm) == pytest.approx(0.2)
     assert HierarchicalThompson().belief("fix", A) == Belief(4.0, 4.0)
     certain = msgspec.structs.replace(arm, prior=1.0)
-    for each in (learner, DiscountedThompson(prior_strength=4.0)):
+    for each in (learner, Thompson(prior_strength=4.0)):
         assert 0.95 < mean(each, "fix", certain) < 1.0
         assert 0 < each.scores("fix", [certain], Random(0))["x"] <= 1.0
 
@@ -132,6 +131,6 @@ def test_the_temper_narrows_what_is_drawn_and_not_what_is_believed() -> None:
 def test_a_weight_is_what_a_result_counts_and_a_reward_beyond_the_scale_is_taken_back_to_it() -> (
     None
 ):
-    learner = DiscountedThompson()
+    learner = Thompson()
     assert learner.learn("fix", A, 7.0, 0.25) == Increment(kind="fix", arm="a", weight=0.25, s=0.25)
     assert learner.learn("fix", A, -1.0).f == 1.0

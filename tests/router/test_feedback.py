@@ -118,11 +118,7 @@ def test_what_is_undone_counts_against_its_turn_unless_it_is_done_again():
     feedback.add(FilesRestored(checkpoints=("c1",), is_redo=True))
     assert said(feedback) == {"one kept": (1.0, 0.7)}
     feedback.close()
-    assert said(feedback) == {
-        "one kept": (1.0, 0.7),
-        "one": "settled",
-        "two": "settled",
-    }
+    assert said(feedback) == {"one kept": (1.0, 0.7), "one": "settled", "two": "settled"}
 
 
 def test_a_turn_without_files_that_is_taken_back_counts_too_and_a_cleared_conversation_does_not():

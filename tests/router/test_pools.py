@@ -151,9 +151,7 @@ def test_what_an_answer_is_expected_to_be_follows_the_last_ones_of_its_kind():
         max_size=40,
     ),
 )
-def test_whatever_comes_no_pool_is_overdrawn(
-    limits: PoolLimits, steps: list[tuple[float, int, float, bool]]
-):
+def test_whatever_comes_no_pool_is_overdrawn(limits, steps):
     pools, clock = pools_of(limits)
     taken: list[tuple[float, int, float]] = []
     running: list[Reservation] = []

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rows import every_row
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson
+from ybs.router.bandit import Arm, HierarchicalThompson, Thompson
 from ybs.router.classifier import Features
 from ybs.router.selection import Breaker, Decision, Router, Situation, Weights, penalties
 
@@ -108,7 +107,7 @@ def test_results_move_the_choice_and_a_choice_that_is_not_known_teaches_nothing(
 
 
 def test_results_that_come_late_are_learned_until_a_thousand_choices_later() -> None:
-    made = Router(DiscountedThompson(), rng=Random(0))
+    made = Router(Thompson(), rng=Random(0))
     first = made.choose(ASKED, "docs", ARMS)
     second = made.choose(ASKED, "fix", ARMS)
     for _ in range(999):

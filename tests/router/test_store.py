@@ -18,8 +18,8 @@ from ybs.router.store import (
     combined,
 )
 
-GOOD = Signal(name="your word", reward=1.0, weight=1.0)
-BAD = Signal(name="kept", reward=0.0, weight=0.7)
+GOOD = Signal("your word", 1.0, 1.0)
+BAD = Signal("kept", 0.0, 0.7)
 
 
 class Bench:
@@ -41,8 +41,8 @@ class Bench:
 
 
 def test_a_decision_goes_by_its_strongest_signals_together():
-    weak = Signal(name="invalid calls", reward=0.0, weight=0.4)
-    other = Signal(name="checked", reward=0.0, weight=1.0)
+    weak = Signal("invalid calls", 0.0, 0.4)
+    other = Signal("checked", 0.0, 1.0)
     assert combined([weak, GOOD]) == (1.0, 1.0)
     assert combined([GOOD, other, weak]) == (0.5, 1.0)
     assert combined([]) == SILENCE
@@ -66,7 +66,7 @@ def test_a_late_word_that_weighs_more_takes_the_place_of_what_was_settled():
     bench.store.label("one", BAD)
     bench.store.settle("one")
     bench.store.settle("two")
-    assert not bench.store.label("one", Signal(name="silence", reward=1.0, weight=0.1))
+    assert not bench.store.label("one", Signal("silence", 1.0, 0.1))
     assert bench.store.label("one", GOOD)
     assert bench.settled == [("two", *SILENCE), ("one", 1.0, 1.0)]
     assert [row.number for row in bench.store.settled_since(2)] == [3]

@@ -168,20 +168,20 @@ def _streamed(
     block = _block(part)
     match part:
         case Text():
-            pieces = answer.pieces(part.text)
+            pieces = answer.chunks(part.text)
             return {**block, "text": ""}, ({"type": "text_delta", "text": p} for p in pieces)
         case Thinking() if part.redacted:
             return block, iter(())
         case Thinking():
             return {**block, "thinking": "", "signature": ""}, _thinking_deltas(answer, part)
         case ToolCall():
-            pieces = ["", *answer.pieces(part.invalid or bytes(part.arguments).decode())]
+            pieces = ["", *answer.chunks(part.invalid or bytes(part.arguments).decode())]
             deltas = ({"type": "input_json_delta", "partial_json": p} for p in pieces)
             return {**block, "input": {}}, deltas
 
 
 def _thinking_deltas(answer: ScriptedAnswer, part: Thinking) -> Iterator[dict[str, Any]]:
-    for piece in answer.pieces(part.text):
+    for piece in answer.chunks(part.text):
         yield {"type": "thinking_delta", "thinking": piece}
     if part.signature:
         yield {"type": "signature_delta", "signature": part.signature}

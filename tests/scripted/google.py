@@ -118,7 +118,7 @@ def _streamed(
     made = _part(part, message)
     if isinstance(part, ToolCall):
         return [made]
-    return [{**made, "text": piece} for piece in answer.pieces(part.text)]
+    return [{**made, "text": piece} for piece in answer.chunks(part.text)]
 
 
 def _usage(usage: Usage) -> dict[str, int]:

@@ -48,9 +48,9 @@ class OllamaWire:
         for part in message.content:
             match part:
                 case Text():
-                    said += [{"content": piece} for piece in answer.pieces(part.text)]
+                    said += [{"content": piece} for piece in answer.chunks(part.text)]
                 case Thinking():
-                    pieces = answer.pieces(part.text)
+                    pieces = answer.chunks(part.text)
                     said += [{"content": "", "thinking": piece} for piece in pieces]
                 case ToolCall():
                     said.append({"content": "", "tool_calls": [_call(part)]})

@@ -46,9 +46,9 @@ class OpenAIWire:
         for part in message.content:
             match part:
                 case Text():
-                    deltas += [{"content": piece} for piece in answer.pieces(part.text)]
+                    deltas += [{"content": piece} for piece in answer.chunks(part.text)]
                 case Thinking():
-                    deltas += [self.thought(piece) for piece in answer.pieces(part.text)]
+                    deltas += [self.thought(piece) for piece in answer.chunks(part.text)]
                 case ToolCall():
                     deltas += self.calls(answer, part, index)
                     index += 1
@@ -170,7 +170,7 @@ def _call_deltas(answer: ScriptedAnswer, call: ToolCall, index: int) -> list[dic
     }
     pieces = [
         {"index": index, "function": {"arguments": piece}}
-        for piece in answer.pieces(_arguments(call))
+        for piece in answer.chunks(_arguments(call))
     ]
     return [{"tool_calls": [piece]} for piece in (begin, *pieces)]
 

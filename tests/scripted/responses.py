@@ -172,14 +172,14 @@ def _item_events(
             at = {**place, "summary_index": 0}
             empty, full = ({"type": "summary_text", "text": text} for text in ("", part.text))
             yield {"type": "response.reasoning_summary_part.added", **at, "part": empty}
-            for piece in answer.pieces(part.text):
+            for piece in answer.chunks(part.text):
                 yield {"type": "response.reasoning_summary_text.delta", **at, "delta": piece}
             yield {"type": "response.reasoning_summary_text.done", **at, "text": part.text}
             yield {"type": "response.reasoning_summary_part.done", **at, "part": full}
         case Thinking():
             pass
         case ToolCall():
-            for piece in answer.pieces(_arguments(part)):
+            for piece in answer.chunks(_arguments(part)):
                 yield {"type": "response.function_call_arguments.delta", **place, "delta": piece}
             done_kind = "response.function_call_arguments.done"
             yield {"type": done_kind, **place, "arguments": _arguments(part)}
@@ -191,7 +191,7 @@ def _text_events(
 ) -> Iterator[dict[str, Any]]:
     empty: dict[str, Any] = {"type": "output_text", "text": "", "annotations": []}
     yield {"type": "response.content_part.added", **at, "part": empty}
-    for piece in answer.pieces(part.text):
+    for piece in answer.chunks(part.text):
         yield {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
     yield {"type": "response.output_text.done", **at, "text": part.text, "logprobs": []}
     yield {"type": "response.content_part.done", **at, "part": {**empty, "text": part.text}}

@@ -9,12 +9,7 @@ from typing import Any, ClassVar, Self, TypeAlias, cast
 from scripted.anthropic import AnthropicWire
 from scripted.faults import Entry, HttpError
 from scripted.google import GoogleWire
-from scripted.http import (
-    Connection,
-    RecordedRequest,
-    read_request,
-    write_response,
-)
+from scripted.http import Connection, RecordedRequest, read_request, write_response
 from scripted.ollama import OllamaWire
 from scripted.openai import MistralWire, OpenAIWire
 from scripted.response import Asked, Response, respond

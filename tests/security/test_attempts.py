@@ -78,9 +78,7 @@ def code(make: Callable[..., Any], project: Path, home: Path, text: str) -> Atte
         ("import os; open(os.environ['TMPDIR'] + '/x', 'w')", []),
     ],
 )  # fmt: skip
-def test_what_it_wanted_to_change_is_noted(
-    make: Callable[..., Any], project: Path, home: Path, text: str, changed: list[str]
-) -> None:
+def test_what_it_wanted_to_change_is_noted(make, project, home, text, changed):
     project.mkdir(exist_ok=True)
     (project / "main.py").write_text("kept\n")
     (project / "sub").mkdir(exist_ok=True)
@@ -102,9 +100,7 @@ def test_a_change_of_modes_is_noted(project: Path, home: Path) -> None:
 
 
 @both
-def test_a_file_that_may_be_read_instead_and_gits_index_are_kept_apart(
-    make: Callable[..., Any], project: Path, home: Path
-) -> None:
+def test_a_file_that_may_be_read_instead_and_gits_index_are_kept_apart(make, project, home):
     (project / "a.db").write_text("x")
     opens = "import os\nfor flags in (os.O_RDWR, os.O_RDWR | os.O_CREAT):\n try: os.open('a.db', flags)\n except OSError: pass\n"
     assert list(code(make, project, home, opens).opened) == [str(project / "a.db")]
@@ -123,17 +119,13 @@ def test_a_file_that_may_be_read_instead_and_gits_index_are_kept_apart(
         ("('127.0.0.53', 53)", True, False),
     ],
 )
-def test_whom_it_wanted_to_reach_is_noted(
-    project: Path, home: Path, address: str, network: bool, server: bool
-) -> None:
+def test_whom_it_wanted_to_reach_is_noted(project, home, address, network, server):
     project.mkdir(exist_ok=True)
     noted = code(bubblewrap, project, home, f"import socket; socket.socket().connect({address})")
     assert (noted.wants_network, noted.wants_server) == (network, server)
 
 
-def test_the_other_kind_of_address_counts_and_a_socket_of_the_system_does_not(
-    project: Path, home: Path
-) -> None:
+def test_the_other_kind_of_address_counts_and_a_socket_of_the_system_does_not(project, home):
     six = "import socket; socket.socket(socket.AF_INET6).connect(('{}', 9))"
     assert code(bubblewrap, project, home, six.format("::1")).wants_server
     assert code(bubblewrap, project, home, six.format("2001:db8::1")).wants_network
@@ -155,9 +147,7 @@ def test_a_command_that_needs_no_notes_gets_no_filter(project: Path) -> None:
     assert not attempts.is_watching
 
 
-def test_where_there_is_no_such_filter_the_command_runs_as_it_would(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_there_is_no_such_filter_the_command_runs_as_it_would(monkeypatch):
     def unknown(machine: str) -> bool:
         return not machine
 
@@ -176,7 +166,7 @@ class Kernel:
         return self.listener
 
 
-@pytest.mark.parametrize("has_filter", [True, False])
+@every_row("has_filter", [True, False])
 def test_the_child_enters_installs_and_hands_over_what_listens(has_filter: bool) -> None:
     mine, its = socket.socketpair()
     entered: list[str] = []
@@ -205,9 +195,7 @@ def test_without_a_listener_nothing_is_known() -> None:
     assert not attempts.is_watching
 
 
-def test_a_caller_that_is_gone_is_passed_over_and_other_faults_are_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_caller_that_is_gone_is_passed_over_and_other_faults_are_not(monkeypatch):
     attempts = Attempts(["/p"])
     numbers = changing(os.uname().machine)
 

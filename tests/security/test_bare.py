@@ -11,7 +11,7 @@ def test_nothing_is_held_back_and_nobody_says_so():
     assert not bare.holds_reading()
     assert not bare.closes_network
     assert bare.may_show(Path("/anything"))
-    assert bare.wall("x") == bare.remark("x") == ""
+    assert bare.denial("x") == bare.remark("x") == ""
     assert bare.need(Attempts(bare.opened), 1, "x") is None
     assert Access() == Access(network=False, read_only=False, shown=(), declared={})
 

@@ -116,9 +116,7 @@ def test_a_mode_that_is_set_later_counts() -> None:
     assert isinstance(judged(policy, bound, 1), Deny)
 
 
-async def test_a_gate_within_a_bound_asks_for_what_its_mode_asks_about_and_the_other_one_does_not() -> (
-    None
-):
+async def test_a_gate_within_a_bound_asks_for_what_its_mode_asks_about_and_the_other_one_does_not():
     asked: list[str] = []
 
     async def yes(question: Question) -> Answer:

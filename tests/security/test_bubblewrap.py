@@ -142,9 +142,7 @@ def test_a_git_folder_that_is_a_link_leaves_the_projects_own_folder_read_only(
     assert f"{project}/gitdata" in pairs(argv, "--ro-bind")
 
 
-def test_a_protected_link_protects_what_it_points_to_in_the_project(
-    launched, project: Path
-) -> None:
+def test_a_protected_link_protects_what_it_points_to_in_the_project(launched, project):
     (project / "shared").mkdir()
     (project / ".claude").symlink_to("shared")
     (project / ".cursor").symlink_to("/etc")
@@ -155,9 +153,7 @@ def test_a_protected_link_protects_what_it_points_to_in_the_project(
     assert pairs(argv, "--ro-bind").count(str(project)) == 0
 
 
-def test_other_folders_toolchains_and_blocked_paths(
-    launched, project: Path, home: Path, tmp_path: Path
-) -> None:
+def test_other_folders_toolchains_and_blocked_paths(launched, project, home, tmp_path):
     for folder in ("more", "seen"):
         (tmp_path / folder).mkdir()
     (home / ".pyenv").mkdir()
@@ -173,9 +169,7 @@ def test_other_folders_toolchains_and_blocked_paths(
     assert has(argv, "--ro-bind", "/dev/null", str(project / "key"))
 
 
-def test_a_blocked_path_that_is_not_seen_needs_no_cover(
-    launched, tmp_path: Path, home: Path
-) -> None:
+def test_a_blocked_path_that_is_not_seen_needs_no_cover(launched, tmp_path, home):
     (home / ".ssh").mkdir()
     assert str(home / ".ssh") not in launched(blocked=[home / ".ssh"])
 
@@ -188,9 +182,7 @@ def test_the_way_to_a_blocked_path_cannot_be_renamed(launched, project: Path) ->
     assert argv.index(f"{project}/a/.git") > argv.index(f"{project}/a/b")
 
 
-def test_with_the_network_the_name_servers_file_is_shown(
-    launched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_the_network_the_name_servers_file_is_shown(launched, monkeypatch):
     real, there = os.path.realpath, os.path.exists
     stub = "/run/systemd/resolve/stub-resolv.conf"
     monkeypatch.setattr(os.path, "realpath", lambda p, **k: stub if p == "/etc/resolv.conf" else real(p, **k))  # fmt: skip
@@ -201,9 +193,7 @@ def test_with_the_network_the_name_servers_file_is_shown(
     assert stub not in launched()
 
 
-def test_a_name_servers_file_of_the_system_is_seen_anyway(
-    launched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_servers_file_of_the_system_is_seen_anyway(launched, monkeypatch):
     monkeypatch.setattr(bubblewrap, "SYSTEM", ("/",))
     assert "/etc/resolv.conf" not in launched(network=True)
 
@@ -214,18 +204,14 @@ def test_a_command_outside_of_the_sandbox_is_refused(launched, project: Path, ho
         backend.launch(("x",), project.parent, {})
 
 
-def test_a_worktree_shows_its_repository_read_only(
-    launched, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_worktree_shows_its_repository_read_only(launched, project, monkeypatch, tmp_path):
     monkeypatch.setattr(bubblewrap, "git_folders", lambda _: [str(tmp_path), "/gone/.git"])
     argv = launched()
     assert str(tmp_path) in pairs(argv, "--ro-bind")
     assert "/gone/.git" not in argv
 
 
-def test_S20_bwrap_is_never_looked_for_along_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_S20_bwrap_is_never_looked_for_along_the_path(tmp_path, monkeypatch):
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\n")
     fake.chmod(0o755)
@@ -235,9 +221,7 @@ def test_S20_bwrap_is_never_looked_for_along_the_path(
 
 
 @every_row(("uid", "mode", "expected"), [(0, 0o100755, True), (0, 0o100645, True), (1000, 0o100755, False), (0, 0o100775, False), (0, 0o100757, False), (0, 0o100644, False), (0, 0o040755, False)])  # fmt: skip
-def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(
-    monkeypatch: pytest.MonkeyPatch, uid: int, mode: int, expected: bool
-) -> None:
+def test_bwrap_has_to_be_roots_and_nobody_elses_to_write(monkeypatch, uid, mode, expected):
     class Found(type(Path())):
         def stat(self, **_: object) -> SimpleNamespace:
             return SimpleNamespace(st_uid=uid, st_mode=mode)
@@ -279,9 +263,7 @@ class FakeRun:
         ((TimeoutError("it took longer than 1 s"),) * 2, None, "took longer"),
     ],
 )
-def test_S19_bwrap_is_tried_once_and_says_why_it_does_not_work(
-    monkeypatch: pytest.MonkeyPatch, said: tuple[str, ...], options: object, why: str
-) -> None:
+def test_S19_bwrap_is_tried_once_and_says_why_it_does_not_work(monkeypatch, said, options, why):
     run = FakeRun(*said)
     monkeypatch.setattr(bubblewrap, "ask", run)
     found, reason = attempt("/b")
@@ -297,9 +279,7 @@ def test_a_machine_without_a_filter_is_not_tried(monkeypatch: pytest.MonkeyPatch
     assert attempt("/b") == (None, "there is no system call filter for riscv64")
 
 
-def test_whoever_spawns_closes_the_filter_and_every_launch_has_its_own(
-    project: Path, home: Path
-) -> None:
+def test_whoever_spawns_closes_the_filter_and_every_launch_has_its_own(project, home):
     backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), "bwrap", (), "")
     first, second = (backend.launch(("x",), project, {}) for _ in range(2))
     assert isinstance(first, Launch)

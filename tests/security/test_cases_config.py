@@ -118,9 +118,7 @@ async def test_c01_no_key_reaches_an_address_that_a_repository_names(
 
 
 @pytest.mark.integration
-async def test_c02_no_program_of_a_repository_runs_and_each_is_listed(
-    project: Path, tmp_path: Path
-):
+async def test_c02_no_program_of_a_repository_runs_and_each_is_listed(project, tmp_path):
     mark = tmp_path / "ran"
     program = write(project, f"#!/bin/sh\ntouch {mark}\n", "evil")
     program.chmod(0o755)
@@ -303,9 +301,7 @@ def test_c06_the_folders_above_are_not_looked_at(project: Path, files_opened: li
     assert not [name for name in files_opened if name.startswith(str(project))]
 
 
-def test_c07_files_of_variables_are_not_opened(
-    project: Path, home: Path, files_opened: list[str], tmp_path: Path
-):
+def test_c07_files_of_variables_are_not_opened(project, home, files_opened, tmp_path):
     elsewhere = write(tmp_path / "evil", {"hooks": {"a": ["b"]}}, "config.json")
     for name in (".env", ".envrc", ".env.local"):
         write(project, f"YBS_HOME={elsewhere.parent}\nYBS_ENDPOINT=http://evil\n", name)

@@ -60,7 +60,7 @@ async def questions_in(project: Path) -> tuple[Questions, str]:
                 assert not (project / "ran").exists()
                 assert (project / "new.txt").exists() == (mode == "accept-edits")
                 (project / "new.txt").unlink(missing_ok=True)
-            assert tuple(sorted(session.environment.policy.standing.grants)) == ()
+            assert tuple(sorted(session.environment.policy.rules.grants)) == ()
         return asked, server.requests[0].body["messages"][0]["content"]
 
 

@@ -56,9 +56,7 @@ def swap_for_link(folder: Path, away: Path, target: str) -> None:
 
 @pytest.mark.parametrize("tool", WRITING)
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".git/config", ".git/commondir", ".git"])
-async def test_p16_git_s_own_files_are_read_only_though_all_is_allowed(
-    bench: Bench, project: Path, tool: str, path: str
-):
+async def test_p16_git_s_own_files_are_read_only_though_all_is_allowed(bench, project, tool, path):
     if path != ".git":
         make(project / path)
     await denied(bench, tool, path)
@@ -79,9 +77,7 @@ async def test_p16_git_s_own_files_are_read_only_though_all_is_allowed(
         ".sl",
     ],
 )
-async def test_p16_what_other_version_control_runs_is_read_only(
-    bench: Bench, project: Path, tool: str, path: str
-):
+async def test_p16_what_other_version_control_runs_is_read_only(bench, project, tool, path):
     if path != ".sl":
         make(project / path)
     await denied(bench, tool, path)
@@ -97,9 +93,7 @@ async def test_p16_the_git_file_of_a_worktree_is_read_only(bench: Bench, project
 
 @pytest.mark.parametrize("tool", WRITING)
 @pytest.mark.parametrize("path", ["config", "hooks/pre-commit", "HEAD"])
-async def test_p16_a_repository_under_another_name_is_read_only(
-    bench: Bench, project: Path, tool: str, path: str
-):
+async def test_p16_a_repository_under_another_name_is_read_only(bench, project, tool, path):
     repository(project / "gitdata")
     (project / ".git").write_text("gitdir: gitdata\n")
     make(project / "gitdata" / path)
@@ -136,9 +130,7 @@ async def test_p16_no_folder_is_made_a_repository(bench: Bench, project: Path, l
         "sub/../.git/config",
     ],
 )
-async def test_p17_other_spellings_of_git_are_read_only_too(
-    bench: Bench, project: Path, tool: str, path: str
-):
+async def test_p17_other_spellings_of_git_are_read_only_too(bench, project, tool, path):
     make(project / ".git" / "config")
     await denied(bench, tool, path)
     assert os.listdir(project) == [".git"]  # noqa: PTH208 - names
@@ -195,9 +187,7 @@ async def test_p19_the_own_stores_are_denied(home: Path, tool: str, path: str):
     assert (home / path).read_text() == "mine\n"
 
 
-async def test_p19_they_are_denied_wherever_the_environment_puts_them(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_p19_they_are_denied_wherever_the_environment_puts_them(home, monkeypatch):
     monkeypatch.setenv("YBS_HOME", str(home / "mine"))
     make(home / "mine" / "trust.json")
     await denied(Bench(home), "write_file", str(home / "mine/trust.json"), "blocked")

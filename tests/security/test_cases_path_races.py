@@ -89,9 +89,7 @@ async def test_p10_a_folder_swapped_for_a_link_leads_no_tool_outside(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("rounds", ROUNDS)
-async def test_p11_a_file_swapped_for_a_link_leads_no_tool_outside(
-    bench: Bench, project: Path, outside: Path, rounds: int
-):
+async def test_p11_a_file_swapped_for_a_link_leads_no_tool_outside(bench, project, outside, rounds):
     (project / "sub").mkdir()
     (project / "sub" / "file").write_text("EVIL\n")
     (project / "sub" / "link").symlink_to(outside / "file")

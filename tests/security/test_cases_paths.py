@@ -62,16 +62,12 @@ async def test_p01_a_path_outside_is_denied(bench: Bench, outside: Path, tool: s
 
 
 @every_row("tool", ALL)
-async def test_p02_a_folder_whose_name_begins_alike_is_outside(
-    bench: Bench, outside: Path, tool: str
-):
+async def test_p02_a_folder_whose_name_begins_alike_is_outside(bench, outside, tool):
     await denied(bench, tool, str(outside / "x"), words="outside the folders that ybs may work in")
 
 
 @every_row("tool", ALL)
-async def test_p03_dots_behind_the_root_lead_out_as_well(
-    bench: Bench, project: Path, outside: Path, tool: str
-):
+async def test_p03_dots_behind_the_root_lead_out_as_well(bench, project, outside, tool):
     await denied(
         bench,
         tool,
@@ -122,9 +118,7 @@ async def test_p05_a_blocked_path_in_other_letters_is_denied(at_home: Bench, too
 
 @pytest.mark.parametrize("tool", [*READING, *WRITING])
 @pytest.mark.parametrize("target", ["/etc/passwd", "../project2/x"])
-async def test_p06_a_link_to_a_file_outside_is_denied(
-    bench: Bench, project: Path, outside: Path, tool: str, target: str
-):
+async def test_p06_a_link_to_a_file_outside_is_denied(bench, project, outside, tool, target):
     (project / "link").symlink_to(target)
     await denied(bench, tool, "link", words="outside the folders that ybs may work in")
     assert (outside / "x").read_text() == "SECRET\n"
@@ -141,18 +135,14 @@ async def test_p07_nothing_is_reached_through_a_link_to_a_folder_outside(
     assert (outside / "x").read_text() == "SECRET\n"
 
 
-async def test_p08_a_dangling_link_makes_no_file_where_it_leads(
-    bench: Bench, project: Path, home: Path
-):
+async def test_p08_a_dangling_link_makes_no_file_where_it_leads(bench, project, home):
     (project / "link").symlink_to(home / ".bashrc")
     await denied(bench, "write_file", "link")
     assert not (home / ".bashrc").exists()
 
 
 @pytest.mark.parametrize("tool", [*WRITING, "read_file", "search_files"])
-async def test_p09_a_hard_link_to_a_blocked_file_is_denied(
-    bench: Bench, project: Path, home: Path, tool: str
-):
+async def test_p09_a_hard_link_to_a_blocked_file_is_denied(bench, project, home, tool):
     (home / ".aws").mkdir()
     (home / ".aws" / "credentials").write_text("SECRET\n")
     os.link(home / ".aws" / "credentials", project / "innocent.txt")
@@ -161,9 +151,7 @@ async def test_p09_a_hard_link_to_a_blocked_file_is_denied(
 
 
 @pytest.mark.integration
-async def test_p09_no_search_tells_what_a_hard_link_to_a_blocked_file_holds(
-    bench: Bench, project: Path, home: Path
-):
+async def test_p09_no_search_tells_what_a_hard_link_to_a_blocked_file_holds(bench, project, home):
     (home / ".aws").mkdir()
     (home / ".aws" / "credentials").write_text("SECRET\n")
     os.link(home / ".aws" / "credentials", project / "innocent.txt")
@@ -203,9 +191,7 @@ async def test_p12_a_link_of_the_project_does_not_lead_there(bench: Bench, proje
 
 @pytest.mark.parametrize("tool", [*WRITING, "read_file", "search_files"])
 @pytest.mark.parametrize("kind", ["named pipe", "socket", "device"])
-async def test_p13_what_is_no_file_is_refused_without_hanging(
-    bench: Bench, project: Path, tool: str, kind: str
-):
+async def test_p13_what_is_no_file_is_refused_without_hanging(bench, project, tool, kind):
     if kind == "named pipe":
         os.mkfifo(project / "x")
     elif kind == "socket":
@@ -231,18 +217,14 @@ async def test_p13_what_is_no_file_is_refused_without_hanging(
         ("file:///etc/passwd", "an address"),
     ],
 )
-async def test_p14_what_is_no_path_is_a_clear_error(
-    bench: Bench, project: Path, tool: str, path: str, words: str
-):
+async def test_p14_what_is_no_path_is_a_clear_error(bench, project, tool, path, words):
     await denied(bench, tool, path, words=words)
     assert os.listdir(project) == []  # noqa: PTH208 - names
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", [b"a\nb", b"caf\xe9", b"\x1b]0;x\x07", b"tab\there", rb"a\x0ab"])
-async def test_p14_odd_names_have_one_spelling_in_every_tool(
-    bench: Bench, project: Path, name: bytes
-):
+async def test_p14_odd_names_have_one_spelling_in_every_tool(bench, project, name):
     path = project / os.fsdecode(name)
     path.write_text("SECRET\n")
     listed = (await bench.ok("list_files", pattern="**")).output

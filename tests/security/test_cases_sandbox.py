@@ -52,9 +52,7 @@ def run(sandboxed: Sandbox, command: str, folder: Path) -> str:
     return out + err
 
 
-def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(project, monkeypatch):
     monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
     made = Sandbox(this_host(), project)
     if made.state == "none":
@@ -63,9 +61,7 @@ def test_s19_without_bubblewrap_landlock_stands_in_and_is_called_reduced(
     assert "it is gone" in made.backend.why
 
 
-def test_s19_without_any_sandbox_no_command_is_run(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_s19_without_any_sandbox_no_command_is_run(project, monkeypatch):
     monkeypatch.setattr(ladder, "tried_bubblewrap", lambda: (None, (), "it is gone"))
     monkeypatch.setattr(ladder, "tried_landlock", lambda: (None, "so is that"))
     made = Sandbox(this_host(), project)
@@ -132,9 +128,7 @@ def reached(one: socket.socket) -> bool:
 @pytest.mark.skipif(
     not PYTHON, reason="NOT TESTED: no Python of the system can be seen in a sandbox"
 )
-def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(
-    sandboxed: Sandbox, project: Path
-) -> None:
+def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(sandboxed, project):
     with listening() as (sockets, program):
         (project / "knock.py").write_text(program)
         said = run(sandboxed, f"{PYTHON} knock.py", project)
@@ -145,9 +139,7 @@ def test_n01_n02_nothing_of_the_machine_or_beyond_is_reached(
 
 
 @pytest.mark.integration
-def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
-    sandboxed: Sandbox, project: Path
-) -> None:
+def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(sandboxed, project):
     (project / ".env").write_text("HTTPS_PROXY=http://evil.example:1\n")
     load(this_host(), folder=project)
     assert "evil" not in run(sandboxed, "env", project)
@@ -155,9 +147,7 @@ def test_n05_proxies_of_a_projects_file_of_variables_are_not_known(
 
 
 @pytest.mark.integration
-def test_e01_e05_no_secret_and_nothing_that_runs_first_gets_in(
-    sandboxed: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_e01_e05_no_secret_and_nothing_that_runs_first_gets_in(sandboxed, project, monkeypatch):
     for name in (*SECRETS, *RUN_FIRST):
         monkeypatch.setenv(name, CANARY)
     monkeypatch.setenv("LANG", "C.UTF-8")
@@ -168,9 +158,7 @@ def test_e01_e05_no_secret_and_nothing_that_runs_first_gets_in(
     assert CANARY not in said
 
 
-def test_e02_a_tool_gets_what_was_declared_for_it_and_nothing_else(
-    sandboxed: Sandbox, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_e02_a_tool_gets_what_was_declared_for_it_and_nothing_else(sandboxed, project, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     launch = sandboxed.backend.launch(
         ("true",), project, os.environ, Access(declared={"TOOL_MODE": "fast"})

@@ -67,9 +67,7 @@ def git(project: Path, *words: str) -> str:
 
 
 @pytest.mark.integration
-async def test_f01_what_a_session_leaves_is_private_whatever_the_umask(
-    project: Path, open_session: Open
-):
+async def test_f01_what_a_session_leaves_is_private_whatever_the_umask(project, open_session):
     before = os.umask(0)
     try:
         async with OpenAIServer([WRITE, "done"]) as server:
@@ -103,9 +101,7 @@ async def test_f02_planted_folders_are_not_used(project: Path, open_session: Ope
 
 
 @pytest.mark.integration
-async def test_f04_an_edited_session_gives_no_power(
-    project: Path, open_session: Open, tmp_path: Path
-):
+async def test_f04_an_edited_session_gives_no_power(project, open_session, tmp_path):
     target = tmp_path / "target"
     target.write_text("outside\n")
     asked = {"name": "run_shell", "arguments": {"command": f"touch {tmp_path}/ran"}}
@@ -123,7 +119,7 @@ async def test_f04_an_edited_session_gives_no_power(
         async with session:
             status = session.status()
             assert (status.provider, status.model, status.mode) == ("openai", "scripted", "ask")
-            assert tuple(sorted(session.environment.policy.standing.grants)) == ()
+            assert tuple(sorted(session.environment.policy.rules.grants)) == ()
             with pytest.raises(YbsError, match="is not a checkpoint"):
                 await session.history.undo(2)
             await session.send("go on")
@@ -163,9 +159,7 @@ async def test_f05_a_session_that_is_open_is_not_taken_up(project: Path, open_se
         "word " * 196 + TOKEN,
     ],
 )
-async def test_f06_no_part_of_a_secret_is_left_by_a_cut(
-    project: Path, open_session: Open, words: str
-):
+async def test_f06_no_part_of_a_secret_is_left_by_a_cut(project, open_session, words):
     git(project, "init", "-q")
     git(project, "commit", "-q", "--allow-empty", "-m", "1")
     async with OpenAIServer([WRITE, "done"]) as server:
@@ -198,9 +192,7 @@ async def test_f06_no_part_of_a_secret_is_in_a_summary(project: Path, open_sessi
 
 
 @pytest.mark.integration
-async def test_f06_listing_and_searching_show_no_secret(
-    project: Path, open_session: Open, capsys: pytest.CaptureFixture[str]
-):
+async def test_f06_listing_and_searching_show_no_secret(project, open_session, capsys):
     said = {"type": "user", "content": f"{'w ' * 26}{TOKEN} needle"}
     name = edited(project, said, {"type": "title", "title": f"With {TOKEN}"})
     for words in (
@@ -240,7 +232,7 @@ async def test_s14_a_grant_is_gone_when_the_session_is_resumed(project: Path, op
             await session.send("hello")
         again, _ = open_session(server, resume="")
         async with again:
-            assert (tuple(sorted(again.environment.policy.standing.grants)), again.mode) == (
+            assert (tuple(sorted(again.environment.policy.rules.grants)), again.mode) == (
                 (),
                 "ask",
             )

@@ -17,10 +17,10 @@ from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.security import marks
-from ybs.security.legible import LegibleModel, legible
 from ybs.security.marks import marked, marked_data, note_of, unmarked, unmarked_edit
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.unicode import has_suspects, hidden_characters, printable
+from ybs.security.visible_text import VisibleTextModel, visible_request
 from ybs.testing.model import ScriptedModel
 
 #: One of each kind that must not reach a model unseen.
@@ -55,11 +55,11 @@ async def test_u01_a_tool_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
     looked: list[str] = []
     look = marks.marked
     monkeypatch.setattr(
-        "ybs.security.legible.marked", lambda text: (looked.append(text), look(text))[1]
+        "ybs.security.visible_text.marked", lambda text: (looked.append(text), look(text))[1]
     )
     tools = [ToolSpec(name="a", description="says a\u200b", parameters=Raw(b"{}"))]
     scripted = ScriptedModel(["one", "two"])
-    model = LegibleModel(scripted)
+    model = VisibleTextModel(scripted)
     for count in (1, 2):
         messages = [UserMessage.of("hello")] * count
         async with aclosing(model.stream(Request("", messages, tools))) as events:
@@ -221,7 +221,7 @@ def test_u01_m01_nothing_hidden_is_in_a_request():
     answer = AssistantMessage(content=(Text(text="my own\u200b words"),))
     escaped = spec("plain", '{"type": "object", "description": "a\\u200bb"}')
     request = Request("system\u2066", (said, answer, result), (spec("do\U000e0041 it"), escaped))
-    clean = legible(request)
+    clean = visible_request(request)
     assert clean.system == "system<U+2066>"
     first, own, last = clean.messages
     assert isinstance(first, UserMessage)
@@ -237,7 +237,7 @@ def test_u01_m01_nothing_hidden_is_in_a_request():
 def test_what_is_legible_stays_the_same_object():
     said, result = UserMessage.of("go"), ToolResult(call_id="1", name="x", output="ü")
     tools = (spec("plain"), spec("plain", '{"description": "ü\\u00fc"}'))
-    clean = legible(Request("s", (said, result), tools))
+    clean = visible_request(Request("s", (said, result), tools))
     assert clean.messages[0] is said
     assert clean.messages[1] is result
     assert clean.tools[0] is tools[0]
@@ -247,12 +247,12 @@ def test_what_is_legible_stays_the_same_object():
 def test_a_message_is_looked_at_once(monkeypatch: pytest.MonkeyPatch):
     looked_at: list[str] = []
     monkeypatch.setattr(
-        "ybs.security.legible.marked", lambda text: looked_at.append(text) or marked(text)
+        "ybs.security.visible_text.marked", lambda text: looked_at.append(text) or marked(text)
     )
     said = [UserMessage.of(text) for text in ("a", "b\u200b", "c")]
     known: Memo[Message, Message] = Memo()
-    first = legible(Request("s", said[:2]), known)
-    again = legible(Request("s", said), known)
+    first = visible_request(Request("s", said[:2]), known)
+    again = visible_request(Request("s", said), known)
     assert again.messages[1] is first.messages[1]
     assert [text for text in looked_at if text != "s"] == ["a", "b\u200b", "c"]
 
@@ -270,7 +270,7 @@ async def test_u01_the_person_hears_of_hidden_characters_in_what_was_sent(
     messages: list[Any], notes: list[str]
 ):
     inner = ScriptedModel(["fine"])
-    model = LegibleModel(inner)
+    model = VisibleTextModel(inner)
     assert (model.name, model.window) == (inner.name, inner.window)
     events: list[Event] = [event async for event in model.stream(Request("", messages))]
     said = [event.text for event in events if isinstance(event, Noticed)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.security.sandbox import child
 from ybs.security.sandbox.child import Failed, _end, run_child
 from ybs.security.sandbox.launch import Launch
@@ -57,7 +58,7 @@ async def test_a_child_whose_pipe_is_full_is_ended_all_the_same():
     assert process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("code", "said"), [("echo no good >&2; exit 3", "no good"), ("exit 3", "it ended with code 3")]
 )
 async def test_a_child_that_fails_says_why(code: str, said: str):
@@ -85,7 +86,7 @@ async def test_a_child_without_input_does_not_find_a_pipe_to_read_from():
     assert await run(look, stdin=b"") == b"pipe\n"
 
 
-@pytest.mark.parametrize("program", ["/bin/true", "/gone"])
+@every_row("program", ["/bin/true", "/gone"])
 async def test_descriptors_are_closed_whether_it_starts_or_not(program: str):
     reading, writing = os.pipe()
     launch = Launch([program], {}, descriptors=(writing,))
@@ -108,7 +109,7 @@ class FakeProcess:
         self.returncode = self.returncode or 0
 
 
-@pytest.mark.parametrize(("returncode", "killed"), [(None, [2**30]), (0, []), (1, [])])
+@every_row(("returncode", "killed"), [(None, [2**30]), (0, []), (1, [])])
 async def test_the_group_of_one_that_has_ended_may_be_another_ones_by_now(
     monkeypatch: pytest.MonkeyPatch, returncode: int | None, killed: list[int]
 ):
@@ -120,9 +121,7 @@ async def test_the_group_of_one_that_has_ended_may_be_another_ones_by_now(
     assert process.returncode is not None
 
 
-async def test_only_one_that_hangs_at_two_looks_in_a_row_is_killed(
-    monkeypatch: pytest.MonkeyPatch,
-):
+async def test_only_one_that_hangs_at_two_looks_in_a_row_is_killed(monkeypatch):
     looks = [True, False, True, True]
     ended = asyncio.Event()
     monkeypatch.setattr(child, "_LOOK_SECONDS", 0.001)
@@ -149,9 +148,7 @@ async def test_nobody_looks_at_one_that_has_ended(monkeypatch: pytest.MonkeyPatc
     assert [watch._timer.cancelled() for watch in watches] == [True]
 
 
-async def test_nothing_waits_for_a_pipe_that_somebody_else_holds_open(
-    monkeypatch: pytest.MonkeyPatch,
-):
+async def test_nothing_waits_for_a_pipe_that_somebody_else_holds_open(monkeypatch):
     monkeypatch.setattr(child, "_DRAIN_SECONDS", 0.01)
     with pytest.raises(Failed, match="longer"):
         await run("sleep 0.3 & wait", timeout_seconds=0.1, has_own_group=False)

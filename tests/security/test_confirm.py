@@ -89,7 +89,7 @@ async def test_always_is_remembered_for_the_call():
     await admit(gate, events)
     await admit(gate, events)
     assert len(person.questions) == 1
-    assert tuple(sorted(gate.policy.standing.grants)) == ("run_shell(make)",)
+    assert tuple(sorted(gate.policy.rules.grants)) == ("run_shell(make)",)
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=True, grant="run_shell(make)")
 
 
@@ -103,7 +103,7 @@ async def test_always_is_remembered_for_the_call():
 async def test_always_is_not_remembered_for_destruction_or_a_no(command: str, answer: Answer):
     gate = Gate(Policy(SafetySettings()), Person(answer))
     await admit(gate, [], command)
-    assert tuple(sorted(gate.policy.standing.grants)) == ()
+    assert tuple(sorted(gate.policy.rules.grants)) == ()
 
 
 async def test_one_question_at_a_time_and_a_grant_answers_those_that_wait():

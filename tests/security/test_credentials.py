@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from ybs.security.paths import credentials
 from ybs.security.paths.credentials import in_toolchain
 
@@ -29,9 +27,7 @@ def test_keys_are_found_near_the_top_and_neither_in_libraries_nor_through_a_link
     assert found(tmp_path / "nowhere") == set()
 
 
-def test_a_folder_of_very_many_others_is_a_cache_and_the_search_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_of_very_many_others_is_a_cache_and_the_search_ends(tmp_path, monkeypatch):
     made(tmp_path, "a/.netrc", "b/.netrc", "c/.netrc")
     monkeypatch.setattr(credentials, "_MOST_FOLDERS_IN_ONE", 3)
     assert len(found(tmp_path)) == 3

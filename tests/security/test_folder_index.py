@@ -55,7 +55,7 @@ def test_what_runs_later_is_found_at_any_depth_but_not_among_dependencies(projec
     plant(project, "node_modules/x/.npmrc", "vendor/y/AGENTS.md", "AGENTS.md", ".git/AGENTS.md")
     (project / "GEMINI.md").symlink_to("AGENTS.md")
     found = FolderIndex(str(project)).look()
-    assert names(project, found.later) == [
+    assert names(project, found.autorun) == [
         ".envrc", "AGENTS.md", "GEMINI.md", "a/.github/workflows/ci.yml", "a/b/.vscode/deep/tasks.json",
     ]  # fmt: skip
     assert names(project, found.held) == [".envrc"]

@@ -48,13 +48,11 @@ def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
         ("core.fsmonitor", "run.py", "run.py"),
     ],
 )
-def test_each_setting_that_runs_something_of_the_project_is_read(
-    repository: Path, key: str, value: str, expected: str
-):
+def test_each_setting_that_runs_something_of_the_project_is_read(repository, key, value, expected):
     (repository / "run.py").write_text("x")
     config(repository, key, value)
     assert named(repository) == [expected]
-    assert Roots(this_host(), repository).runs_later(repository / expected / "x") == expected
+    assert Roots(this_host(), repository).autorun_part(repository / expected / "x") == expected
     subprocess.run(["git", "config", "--unset", key], cwd=repository, check=True)
     assert named(repository) == []
 
@@ -93,9 +91,7 @@ def test_the_persons_own_files_count(repository: Path, home: Path, place: str):
     assert sorted(named(repository)) == ["ed.sh", "my # hooks", "run.py"]
 
 
-def test_the_persons_own_file_is_where_the_environment_has_it(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_persons_own_file_is_where_the_environment_has_it(repository, tmp_path, monkeypatch):
     for folder, hooks in ((tmp_path / "xdg/git", "mine"), (tmp_path / "other/git", "others")):
         folder.mkdir(parents=True)
         (folder / "config").write_text(f"[core]\nhooksPath = {repository}/{hooks}\n")
@@ -104,9 +100,7 @@ def test_the_persons_own_file_is_where_the_environment_has_it(
         assert named(repository) == expected
 
 
-def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
-    repository: Path, tmp_path: Path
-):
+def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(repository, tmp_path):
     config(repository, "core.hooksPath", "app/hooks")
     (repository / "app").mkdir()
     assert named_by_git(this_host(), f"{repository}/app") == [f"{repository}/app/hooks"]
@@ -128,9 +122,7 @@ def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(
     assert named_by_git(this_host(), str(tree)) == [f"{tree}/app/hooks"]
 
 
-def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(
-    repository: Path, home: Path
-):
+def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(repository, home):
     (home / ".gitconfig").write_text(f"[include]\npath = {home}/.gitconfig\npath = {repository}\n")
     assert named(repository) == []
 

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -42,9 +41,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("sandbox", BEGIN)
-def test_what_changed_after_trust_writes_nothing(
-    sandbox: str, project: Path, tmp_path: Path
-) -> None:
+def test_what_changed_after_trust_writes_nothing(sandbox, project, tmp_path):
     swapping.SANDBOXES[sandbox](project, tmp_path)  # skips
     (project / "made").mkdir()
     for name, text in FILES.items():

@@ -34,9 +34,7 @@ def test_a_program_of_path_is_found(project: Path, tmp_path: Path):
     assert trusted_program("tool", away_from=(project,), environ={}) is None
 
 
-def test_a_relative_folder_of_path_is_not_looked_into(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_relative_folder_of_path_is_not_looked_into(project, tmp_path, monkeypatch):
     place(tmp_path / "bin")
     monkeypatch.chdir(tmp_path)
     assert found(project, "bin", "./bin") is None
@@ -60,9 +58,7 @@ def test_s20_a_program_in_the_project_is_not_run(project: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o644])
-def test_a_program_that_others_can_change_or_nobody_can_run_is_not_run(
-    project: Path, tmp_path: Path, mode: int
-):
+def test_a_program_that_others_can_change_or_nobody_can_run_is_not_run(project, tmp_path, mode):
     place(tmp_path / "bin", mode)
     assert found(project, str(tmp_path / "bin")) is None
 
@@ -79,9 +75,7 @@ def test_what_is_no_file_is_no_program(project: Path, tmp_path: Path):
     assert found(project, str(tmp_path / "bin"), str(tmp_path / "circle")) is None
 
 
-def test_the_folders_of_the_system_come_first(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_folders_of_the_system_come_first(project, tmp_path, monkeypatch):
     place(tmp_path / "bin")
     file = place(tmp_path / "system")
     monkeypatch.setattr(programs, "SYSTEM_FOLDERS", (str(tmp_path / "system"),))
@@ -166,9 +160,7 @@ def test_what_the_launcher_starts_is_not_judged_again(project: Path):
 
 @pytest.mark.integration
 @pytest.mark.parametrize("words", [["--print", "hello"], ["models"]])
-def test_what_libraries_start_is_judged_from_before_the_session_on(
-    project: Path, words: list[str]
-) -> None:
+def test_what_libraries_start_is_judged_from_before_the_session_on(project, words):
     place(project / "bin")
     code = """
 import subprocess, sys

@@ -42,9 +42,7 @@ def test_other_files_with_several_names_are_free(secrets: Path, project: Path) -
     assert not BlockedFiles([str(secrets)]).hold((project / "a").stat())
 
 
-def test_a_file_with_one_name_costs_no_search(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_with_one_name_costs_no_search(project, monkeypatch):
     (project / "a").write_text("")
     monkeypatch.setattr(links.os, "scandir", None)
     assert not BlockedFiles(["/"]).hold((project / "a").stat())
@@ -59,9 +57,7 @@ def test_a_link_made_later_is_known_too(secrets: Path, project: Path) -> None:
     assert blocked.hold((project / "c").stat())
 
 
-def test_old_links_are_not_looked_for_twice(
-    secrets: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_links_are_not_looked_for_twice(secrets, project, monkeypatch):
     os.link(secrets / "deep" / "key", project / "a")
     status = (project / "a").stat()
     monkeypatch.setattr(links, "time_ns", lambda: status.st_ctime_ns + 10**9)
@@ -71,9 +67,7 @@ def test_old_links_are_not_looked_for_twice(
     assert blocked.hold(status)
 
 
-def test_what_is_missing_or_vanishes_is_passed_over(
-    secrets: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_missing_or_vanishes_is_passed_over(secrets, project, monkeypatch):
     os.link(secrets / "deep" / "key", project / "a")
     status = (project / "a").stat()
 
@@ -85,9 +79,7 @@ def test_what_is_missing_or_vanishes_is_passed_over(
     assert not BlockedFiles([str(secrets)]).hold(status)
 
 
-def test_a_giant_blocked_folder_ends_the_search(
-    secrets: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_giant_blocked_folder_ends_the_search(secrets, project, monkeypatch):
     os.link(secrets / "deep" / "key", project / "a")
     monkeypatch.setattr(links, "_MOST_FILES", 1)
     assert not BlockedFiles([str(secrets)]).hold((project / "a").stat())

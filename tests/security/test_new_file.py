@@ -36,9 +36,7 @@ def test_a_file_that_comes_in_between_stays(project: Path, roots: Roots):
     assert [path.name for path in project.iterdir()] == ["new.md"]
 
 
-def test_credentials_settings_and_blocked_paths_are_refused(
-    home: Path, project: Path, roots: Roots
-):
+def test_credentials_settings_and_blocked_paths_are_refused(home, project, roots):
     for folder in (".ssh", ".aws", ".config/ybs", ".config/other"):
         (home / folder).mkdir(parents=True)
     (project / "way").symlink_to(home / ".ssh")
@@ -49,9 +47,7 @@ def test_credentials_settings_and_blocked_paths_are_refused(
     assert list((home / ".ssh").iterdir()) == []
 
 
-def test_what_other_programs_run_or_take_settings_from_is_refused(
-    home: Path, project: Path, roots: Roots
-):
+def test_what_other_programs_run_or_take_settings_from_is_refused(home, project, roots):
     folders = (".git/hooks", ".github/workflows", ".husky", ".hg", "bare/objects", "bare/refs")
     for folder in folders:
         (project / folder).mkdir(parents=True)
@@ -98,9 +94,7 @@ def test_a_name_hangs_on_the_project_and_may_be_a_folder_or_left_out(
         assert find_place(roots, name, "default.md") == Path(os.path.realpath(expected)), name
 
 
-def test_what_is_written_is_whole_and_its_owners_alone(
-    project: Path, roots: Roots, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_is_written_is_whole_and_its_owners_alone(project, roots, monkeypatch):
     on_disk: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda file: on_disk.append(os.fstat(file).st_size))
     before = os.umask(0)
@@ -116,9 +110,7 @@ def test_what_is_written_is_whole_and_its_owners_alone(
     assert [path.name for path in project.iterdir()] == ["new.md"]
 
 
-def test_a_write_that_fails_leaves_nothing(
-    project: Path, roots: Roots, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_write_that_fails_leaves_nothing(project, roots, monkeypatch):
     def fail(_handle: int) -> None:
         raise OSError(28, "No space left on device")
 
@@ -139,9 +131,7 @@ def test_a_folder_that_became_a_link_is_not_followed(home: Path, project: Path, 
     assert list((home / ".ssh").iterdir()) == []
 
 
-def test_what_lies_in_the_place_of_the_temporary_file_is_left_alone(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_lies_in_the_place_of_the_temporary_file_is_left_alone(project, monkeypatch):
     monkeypatch.setattr("ybs.security.paths.new_file.os.urandom", bytes)
     planted = project / f".ybs-{bytes(8).hex()}.tmp"
     planted.write_text("mine")

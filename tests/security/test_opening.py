@@ -59,9 +59,7 @@ def test_missing_folders_are_made_on_request_only(project: Path) -> None:
     assert (project / "a" / "b" / "c").is_file()
 
 
-def test_a_folder_made_by_somebody_else_in_this_moment_is_used(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_made_by_somebody_else_in_this_moment_is_used(project, monkeypatch):
     make = os.mkdir
 
     def made_before(name: str, *, dir_fd: int) -> None:
@@ -73,9 +71,7 @@ def test_a_folder_made_by_somebody_else_in_this_moment_is_used(
         assert place.status() is None
 
 
-def test_a_link_in_the_place_of_a_folder_to_be_made_is_refused(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_in_the_place_of_a_folder_to_be_made_is_refused(project, tmp_path, monkeypatch):
     outside = _outside(tmp_path)
 
     def planted(name: str, *, dir_fd: int) -> None:
@@ -88,9 +84,7 @@ def test_a_link_in_the_place_of_a_folder_to_be_made_is_refused(
     assert names(outside) == ["secret.txt"]
 
 
-def test_what_vanishes_while_it_is_judged_is_refused(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_vanishes_while_it_is_judged_is_refused(project, monkeypatch):
     (project / "a").write_text("")
 
     def gone(*_: object, **__: object) -> os.stat_result:

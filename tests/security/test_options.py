@@ -23,9 +23,7 @@ from ybs.security.commands.options import running
         ("git -C sub config alias.x !y", ("alias.x", "y")),
     ],
 )
-def test_s02_s03_s08_an_option_that_runs_something_is_found_with_what_it_runs(
-    command: str, option: tuple[str, str]
-):
+def test_s02_s03_s08_an_option_that_runs_something_is_found_with_what_it_runs(command, option):
     assert option in list(running(command.split()))
 
 

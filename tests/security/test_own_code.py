@@ -59,6 +59,8 @@ sys.meta_path.append(Finder)
 #: Where the environment lies in the project, and what `.venv` is a link to where it is one.
 LAYOUTS = {"plain": (".venv", ""), "deep": ("envs/one/.venv", ""), "linked": ("envs/real", ".venv")}
 SANDBOXES = ("bubblewrap", "landlock")
+#: Every layout in the one sandbox, and the layout with the longest way down in the other one, whose rules are about paths too.
+PLACES = [*((layout, "bubblewrap") for layout in LAYOUTS), ("deep", "landlock")]
 
 
 class Installed:
@@ -161,11 +163,11 @@ def sandbox(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=LAYOUTS)
+@pytest.fixture(params=PLACES, ids="-".join)
 def installed(
-    request: pytest.FixtureRequest, make: Callable[[str, str], Installed], sandbox: str
+    request: pytest.FixtureRequest, make: Callable[[str, str], Installed]
 ) -> Iterator[Installed]:
-    one = make(request.param, sandbox)
+    one = make(*request.param)
     before = one.state()
     yield one
     assert one.state() == before
@@ -262,9 +264,7 @@ def test_no_file_tool_changes_it(installed: Installed) -> None:
     assert (installed.project / "src/new.py").read_text() == "y = 1\n"
 
 
-def test_the_start_says_where_ybs_lies_and_a_failed_install_why_it_failed(
-    installed: Installed,
-) -> None:
+def test_the_start_says_where_ybs_lies_and_a_failed_install_why_it_failed(installed):
     command = installed.named_in("touch SITE/package.py")
     told, said = installed.run(call("run_shell", command=command))
     assert "ybs itself runs from " in said
@@ -293,9 +293,7 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
         finder.unlink()
 
 
-def test_another_environment_of_the_project_is_written_as_before(
-    make: Callable[[str, str], Installed], sandbox: str
-) -> None:
+def test_another_environment_of_the_project_is_written_as_before(make, sandbox):
     installed = make("plain", sandbox)
     EnvBuilder(symlinks=True).create(installed.project / "other/env")
     (site,) = installed.project.glob("other/env/lib/python*/site-packages")
@@ -348,9 +346,7 @@ WORDS = (
 
 
 @pytest.mark.slow
-def test_from_there_it_starts_no_program_and_no_module_of_the_project(
-    make: Callable[[str, str], Installed], sandbox: str, tmp_path: Path
-) -> None:
+def test_from_there_it_starts_no_program_and_no_module_of_the_project(make, sandbox, tmp_path):
     installed, sprung, made = make("plain", sandbox), tmp_path / "sprung", list[Path]()
     sprung.mkdir()
     folders = [installed.project / each for each in ("", "bin", "node_modules/.bin", ".venv/bin")]
@@ -380,9 +376,7 @@ def test_from_there_it_starts_no_program_and_no_module_of_the_project(
             each.unlink()
 
 
-def test_python_m_ybs_loads_no_module_of_the_folder_it_is_started_in(
-    make: Callable[[str, str], Installed], tmp_path: Path
-) -> None:
+def test_python_m_ybs_loads_no_module_of_the_folder_it_is_started_in(make, tmp_path):
     installed = make("plain", "bubblewrap")
     mark, module = tmp_path / "mark", installed.project / "msgspec.py"
     module.write_text(f"open({str(mark)!r}, 'w')\n")
@@ -420,9 +414,7 @@ def test_a_root_in_a_folder_of_modules_is_code_as_a_whole() -> None:
     assert own_code.code_in(inside) == (inside,)
 
 
-def test_a_finder_of_an_editable_install_is_known_by_what_it_maps_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_finder_of_an_editable_install_is_known_by_what_it_maps_to(monkeypatch):
     finds_in = own_code._finds_in  # pyright: ignore[reportPrivateUsage]
     module: Any = type(sys)("__editable___x_finder")
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -435,9 +427,7 @@ def test_a_finder_of_an_editable_install_is_known_by_what_it_maps_to(
     assert not finds_in(object(), "/p")
 
 
-def test_ybs_itself_loads_nothing_more_from_a_root_and_another_program_as_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ybs_itself_loads_nothing_more_from_a_root_and_another_program_as_before(monkeypatch):
     module: Any = type(sys)("__editable___p_finder")
     module.MAPPING = {"p": "/p/src/p.py"}
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -454,9 +444,7 @@ def test_ybs_itself_loads_nothing_more_from_a_root_and_another_program_as_before
     assert [type(each) for each in finders] == [OwnFinder]
 
 
-def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
     package: Any = type(sys)("made_package")
     package.__file__, package.__path__ = "/p/made_package/__init__.py", ["/p/made_package"]
     module: Any = type(sys)("made_module")
@@ -470,9 +458,7 @@ def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(
     assert made <= look.__wrapped__().prefixes
 
 
-def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):
     import site
 
     monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
@@ -482,9 +468,7 @@ def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(
     assert "/home/u/compiled" in own_code._programs()  # pyright: ignore[reportPrivateUsage]
 
 
-def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(
-    tmp_path: Path,
-) -> None:
+def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(tmp_path):
     spellings = own_code._spellings  # pyright: ignore[reportPrivateUsage]
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/link").symlink_to("../a/b")

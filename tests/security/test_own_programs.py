@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hosts import this_host
+from hosts import this_host, trust
 from mcp_servers import entry_of
 from rows import every_row
 from trusting import put
@@ -22,7 +22,6 @@ from ybs.agent.user_hooks.hooks import run_hook
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
-from ybs.frontends.subcommands.trust import trust
 from ybs.security.own_programs import OwnPrograms, Start, away_from, start_folder
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident

@@ -241,7 +241,7 @@ def test_show_is_relative_inside_the_project_only(roots: Roots, project: Path):
     ],
 )
 def test_p18_files_that_run_later_are_named(roots: Roots, project: Path, path: str, part: str):
-    assert roots.runs_later(project / path) == part
+    assert roots.autorun_part(project / path) == part
 
 
 def test_blocked_paths_inside_a_folder_are_known(home: Path, project: Path):
@@ -312,9 +312,7 @@ def test_the_top_as_a_root_or_blocked_path_covers_all(project: Path):
     assert Roots(this_host(), Path("/")).resolve("/srv/x", is_write=True) == Path("/srv/x")
 
 
-def test_a_path_that_changes_while_it_is_resolved_is_refused(
-    roots: Roots, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_path_that_changes_while_it_is_resolved_is_refused(roots, monkeypatch):
     def changed(path: str) -> str:
         raise OSError(22, "Invalid argument")
 

@@ -62,14 +62,12 @@ def test_places_are_resolved_and_named_once(project: Path, home: Path, tmp_path:
     assert places.uid == os.getuid()
 
 
-def test_blocked_paths_hang_on_the_project_and_ybs_own_are_always_blocked(
-    project: Path, home: Path
-) -> None:
+def test_blocked_paths_hang_on_the_project_and_ybs_own_are_always_blocked(project, home):
     (project / "secret").mkdir()
     own = home / ".config" / "ybs"
     own.mkdir(parents=True)
     assert see(Host.of({"HOME": str(home)}), project, blocked=["secret"], uid=5).hidden == [
-        str(project / "secret"),
+        str(project / "secret")
     ]
     assert str(own) in see(Host.of({"HOME": str(home)}), project).blocked
 
@@ -85,9 +83,7 @@ def test_keys_in_a_folder_that_is_shown_stay_hidden(project: Path, home: Path) -
         see(Host.of({"HOME": str(home)}), project, readable=[home / ".aws"])
 
 
-def test_a_blocked_path_counts_from_when_it_is_there_and_never_as_a_link(
-    project: Path, home: Path
-) -> None:
+def test_a_blocked_path_counts_from_when_it_is_there_and_never_as_a_link(project, home):
     places = see(Host.of({"HOME": str(home)}), project, blocked=["secret"])
     (project / "secret").symlink_to("/etc")
     assert places.hidden == []
@@ -96,9 +92,7 @@ def test_a_blocked_path_counts_from_when_it_is_there_and_never_as_a_link(
     assert places.hidden == [str(project / "secret")]
 
 
-def test_a_folder_in_a_writable_one_is_not_opened_by_its_own_path(
-    project: Path, home: Path
-) -> None:
+def test_a_folder_in_a_writable_one_is_not_opened_by_its_own_path(project, home):
     inner = project / "inner"
     inner.mkdir()
     places = see(
@@ -112,9 +106,7 @@ def test_a_folder_in_a_writable_one_is_not_opened_by_its_own_path(
     assert places.roots_in(str(project)) == [str(project)]
 
 
-def test_only_toolchains_that_are_there_and_not_blocked_are_shown(
-    project: Path, home: Path
-) -> None:
+def test_only_toolchains_that_are_there_and_not_blocked_are_shown(project, home):
     for name in (".cargo/bin", ".pyenv", ".ssh"):
         (home / name).mkdir(parents=True)
     assert see(Host.of({"HOME": str(home)}), project).toolchains == [
@@ -156,9 +148,7 @@ def test_a_writable_folder_that_is_not_there_is_not_opened(project: Path, home: 
     assert places.tops == [str(project)]
 
 
-def test_links_of_the_system_stay_links_where_they_lead_into_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_of_the_system_stay_links_where_they_lead_into_it(tmp_path, monkeypatch):
     usr, far = tmp_path / "usr", tmp_path / "far"
     for folder in (usr / "bin", far):
         folder.mkdir(parents=True)
@@ -175,9 +165,7 @@ def test_folders_are_compared_part_by_part() -> None:
     assert not lies_in("/work2", "/work")
 
 
-def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(
-    project: Path, home: Path
-) -> None:
+def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(project, home):
     (project / "config" / "gh").mkdir(parents=True)
     (project / "netrc").write_text("x")
     (home / ".netrc").symlink_to(project / "netrc")
@@ -188,9 +176,7 @@ def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(
     }
 
 
-def test_keys_in_toolchains_are_hidden_and_of_caches_those_at_the_top(
-    project: Path, home: Path, tmp_path: Path
-) -> None:
+def test_keys_in_toolchains_are_hidden_and_of_caches_those_at_the_top(project, home, tmp_path):
     switched, mine = tmp_path / "venv", project / "tool"
     names = (home / ".pyenv/.netrc", home / ".pyenv/sub/.npmrc", home / ".cargo/registry/.netrc",
              home / ".cargo/registry/sub/.npmrc", switched / "etc/.pypirc", mine / ".npmrc")  # fmt: skip
@@ -213,9 +199,7 @@ def test_a_link_to_the_project_closes_it_not(project: Path, home: Path) -> None:
     assert see(Host.of({"HOME": str(home)}), project).hidden == []
 
 
-def test_toolchains_that_the_person_switched_on_are_found_by_what_is_in_them(
-    tmp_path: Path,
-) -> None:
+def test_toolchains_that_the_person_switched_on_are_found_by_what_is_in_them(tmp_path):
     (tmp_path / "venv").mkdir()
     (tmp_path / "venv" / "pyvenv.cfg").write_text("")
     (tmp_path / "conda" / "conda-meta").mkdir(parents=True)
@@ -231,9 +215,7 @@ def test_toolchains_that_the_person_switched_on_are_found_by_what_is_in_them(
     assert switched_on({}) == []
 
 
-def test_a_blocked_place_is_not_hidden_where_a_folder_on_the_way_became_a_link(
-    project: Path, home: Path
-) -> None:
+def test_a_blocked_place_is_not_hidden_where_a_folder_on_the_way_became_a_link(project, home):
     (project / "deep" / "vault").mkdir(parents=True)
     places = see(Host.of({"HOME": str(home)}), project, blocked=["deep/vault"])
     assert places.hidden == [f"{project}/deep/vault"]

@@ -104,6 +104,7 @@ def no_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "SYSTEM_FOLDERS", ())
 
 
+@pytest.mark.integration
 def test_the_traps_spring_where_nothing_holds_them(trap: Trap) -> None:
     for word in ("ybs", "pip"):
         subprocess.run([sys.executable, "-m", word], cwd=trap.project, check=False)

@@ -67,7 +67,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("run_shell", {"command": "sudo x"}, dict.fromkeys(MODES, "deny")),
     (
         "write_file",
-        {"paths": (".envrc",), "runs_later": ".envrc"},
+        {"paths": (".envrc",), "autorun_part": ".envrc"},
         {"ask": "ask", "accept-edits": "ask", "auto": "ask", "plan": "deny", "deny": "deny"},
     ),
 ]
@@ -263,7 +263,7 @@ def test_a_grant_covers_exactly_the_call_it_was_offered_for():
     assert isinstance(asked, Ask)
     assert asked.question.grant == "run_shell(make lint)"
     policy.grant(asked.question.grant)
-    assert tuple(sorted(policy.standing.grants)) == ("run_shell(make lint)",)
+    assert tuple(sorted(policy.rules.grants)) == ("run_shell(make lint)",)
     assert word(decide(policy, "run_shell", command="make lint")) == "allow"
     assert word(decide(policy, "run_shell", command="make lint x")) == "ask"
     elsewhere = decide(policy, "run_shell", command="make lint", detail="in sub")
@@ -295,7 +295,7 @@ def test_s13_always_for_a_write_means_the_projects_files_by_this_tool_and_nothin
         beyond = decide(policy, "write_file", paths=(elsewhere,))
         assert isinstance(beyond, Ask), elsewhere
         assert beyond.question.grant == f"write_file({elsewhere})"
-    later = decide(policy, "write_file", paths=("a.vscode",), runs_later=".vscode")
+    later = decide(policy, "write_file", paths=("a.vscode",), autorun_part=".vscode")
     assert isinstance(later, Ask), "what runs by itself asks whatever was granted"
     assert later.question.grant == ""
     assert word(decide(policy, "write_file", paths=("a", "/b"))) == "ask"
@@ -350,7 +350,7 @@ def test_the_question_says_what_is_wrong_with_a_call():
     asked = decide(policy_of(), "run_shell", command="ls \u200b")
     assert isinstance(asked, Ask)
     assert asked.question.warnings == ("holds the invisible character U+200B",)
-    asked = decide(policy_of(), "write_file", paths=(".envrc",), runs_later=".envrc")
+    asked = decide(policy_of(), "write_file", paths=(".envrc",), autorun_part=".envrc")
     assert isinstance(asked, Ask)
     assert ".envrc" in asked.question.warnings[0]
     assert asked.question.grant == ""
@@ -375,7 +375,7 @@ def test_a_wrong_rule_is_a_configuration_error():
 
 
 def test_s10_only_a_rule_that_names_it_allows_a_file_that_runs_later():
-    subject: dict[str, Any] = {"paths": (".envrc",), "runs_later": ".envrc"}
+    subject: dict[str, Any] = {"paths": (".envrc",), "autorun_part": ".envrc"}
     for rule in ("write_file", "write_file(**)", "write_file(.env*)", "delete_file(.envrc)"):
         assert word(decide(policy_of("auto", allow=[rule]), "write_file", **subject)) == "ask"
     for rule in ("write_file(.envrc)", "write_file(./.envrc)"):

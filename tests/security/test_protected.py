@@ -65,9 +65,7 @@ def test_what_programs_rewrite_in_ordinary_work_and_documents_are_not_held(proje
     assert protected(this_host(), str(project)) == []
 
 
-def test_for_very_many_the_folder_around_them_stands(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_for_very_many_the_folder_around_them_stands(project, monkeypatch):
     monkeypatch.setattr(protected_module, "MOST_HELD", 3)
     for place in ("few/a", "few/b", "many/a", "many/b", "many/c", "many/in/d"):
         (project / place / ".git").mkdir(parents=True)
@@ -75,9 +73,7 @@ def test_for_very_many_the_folder_around_them_stands(
     assert found == [f"{project}/few/a/.git", f"{project}/few/b/.git", f"{project}/many"]
 
 
-def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(project, monkeypatch):
     (project / "src").mkdir()
     index = FolderIndex(str(project), look_seconds=0)
     monkeypatch.setattr(protected_module, "index_of", lambda _: index)
@@ -99,9 +95,7 @@ def test_of_a_project_that_is_too_large_what_was_not_looked_at_is_held(
         (9, "a a/b a/b/c ab", "a ab"),  # what lies in one of them is held with it
     ],
 )
-def test_the_deepest_folder_that_suffices_stands_for_what_is_in_it(
-    most: int, paths: str, expected: str
-) -> None:
+def test_the_deepest_folder_that_suffices_stands_for_what_is_in_it(most, paths, expected):
     found = protected_module._folded([f"/r/{path}" for path in paths.split()], "/r", most)
     assert found == ([f"/r/{path}" for path in expected.split()] or ["/r"])
 
@@ -113,9 +107,7 @@ def test_very_many_are_folded_at_once() -> None:
 
 
 @every_row(("count", "is_folded"), [(500, False), (501, True)])
-def test_five_hundred_are_held_one_by_one(
-    project: Path, monkeypatch: pytest.MonkeyPatch, count: int, is_folded: bool
-) -> None:
+def test_five_hundred_are_held_one_by_one(project, monkeypatch, count, is_folded):
     paths = [f"{project}/{number:03}/.git" for number in range(count)]
     found = SimpleNamespace(held=[], repositories=paths, unseen=[])
     monkeypatch.setattr(protected_module, "index_of", lambda _: SimpleNamespace(look=lambda: found))
@@ -155,9 +147,7 @@ def test_a_repository_in_the_project_is_not_shown_once_more(tmp_path: Path) -> N
     assert git_folders(str(tmp_path / "work")) == []
 
 
-def test_a_named_pipe_in_place_of_a_pointer_is_not_read(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_pipe_in_place_of_a_pointer_is_not_read(project, monkeypatch):
     os.mkfifo(project / ".git")
     monkeypatch.setattr(protected_module, "_text_of", lambda _: pytest.fail("this would wait"))
     assert git_folders(str(project)) == []
@@ -196,9 +186,7 @@ def test_a_pointer_that_is_a_link_or_a_folder_shows_nothing(tmp_path: Path) -> N
     assert git_folders(str(tmp_path / "main")) == []
 
 
-def test_secrets_of_the_system_are_those_this_person_could_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_secrets_of_the_system_are_those_this_person_could_read(monkeypatch):
     monkeypatch.setattr(os, "listdir", lambda _: ["ssh_host_rsa_key", "ssh_host_rsa_key.pub", "x"])
     monkeypatch.setattr(os, "access", lambda path, _: "ssh" in path or path == "/etc/shadow")
     assert host_secrets() == ["/etc/shadow", "/etc/ssh/ssh_host_rsa_key"]
@@ -218,9 +206,7 @@ def test_the_names_are_those_of_the_table() -> None:
     assert not {".github/workflows", "agents.md", ".prettierrc"} & {*NAMES}
 
 
-def test_where_the_system_lists_no_sockets_none_is_known(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_where_the_system_lists_no_sockets_none_is_known(project, monkeypatch):
     import socket
 
     with socket.socket(socket.AF_UNIX) as server:

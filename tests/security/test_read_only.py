@@ -107,9 +107,7 @@ def test_the_attacks_would_work_where_writing_is_allowed(make, work: Path, home:
 
 
 @both
-def test_other_writable_folders_are_read_only_too(
-    make, work: Path, home: Path, tmp_path: Path
-) -> None:
+def test_other_writable_folders_are_read_only_too(make, work, home, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "file").write_text("x")
@@ -127,9 +125,7 @@ def test_reading_works_as_ever(make, work: Path, home: Path) -> None:
 
 
 @both
-def test_there_is_a_place_for_temporary_files_that_no_other_command_sees(
-    make, work: Path, home: Path
-) -> None:
+def test_there_is_a_place_for_temporary_files_that_no_other_command_sees(make, work, home):
     backend = make(work, home)
     assert run(backend, 'echo x >"$TMPDIR/mine" && cat "$TMPDIR/mine"', work)[:2] == (0, "x\n")
     assert run(backend, 'ls "$TMPDIR" "$HOME"', work, read_only=False)[1].count("mine") == 0
@@ -191,9 +187,7 @@ def listening(work: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listening
 
 
 @both
-def test_no_program_that_listens_in_the_project_is_spoken_to(
-    make, work: Path, home: Path, listening: Listening
-) -> None:
+def test_no_program_that_listens_in_the_project_is_spoken_to(make, work, home, listening):
     (work / "reach.py").write_text(REACH)
     said = run(make(work, home), "python3 reach.py", work)
     assert said[1] == "tried\n", said
@@ -203,9 +197,7 @@ def test_no_program_that_listens_in_the_project_is_spoken_to(
 
 
 @both
-def test_a_command_that_may_write_speaks_to_no_socket_of_the_machine(
-    make, work: Path, home: Path, listening: Listening
-) -> None:
+def test_a_command_that_may_write_speaks_to_no_socket_of_the_machine(make, work, home, listening):
     (work / "reach.py").write_text(REACH.replace("tried(lambda", "(lambda: 0) or (lambda"))
     said = run(make(work, home), "python3 reach.py", work, read_only=False)
     assert said[1] == "tried\n", said

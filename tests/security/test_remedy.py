@@ -37,7 +37,5 @@ async def remedies_of(name: str, effect: Effect, subject: Subject) -> list[tuple
         ("a tool", "write", Subject(paths=("memories",), is_own=True), [("choose_mode", "bypass")]),
     ],
 )  # fmt: skip
-async def test_the_narrowest_rule_and_the_strictest_mode_are_named(
-    name: str, effect: Effect, subject: Subject, remedies: list[tuple[str, str]]
-) -> None:
+async def test_the_narrowest_rule_and_the_strictest_mode_are_named(name, effect, subject, remedies):
     assert await remedies_of(name, effect, subject) == remedies

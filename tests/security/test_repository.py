@@ -35,9 +35,7 @@ async def test_a_repository_put_together_oddly_is_refused(pit: Sandpit, tmp_path
 
 
 @pytest.mark.integration
-async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_repository(
-    pit: Sandpit, tmp_path: Path
-):
+async def test_a_branch_that_is_a_link_or_a_pipe_tells_nothing_of_another_repository(pit, tmp_path):
     other = tmp_path / "other"
     make_repository(other)
     heads = pit.top / ".git/refs/heads"
@@ -93,6 +91,7 @@ async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit):
     assert await Git(this_host().environ, pit.top / "sub").branch() == "main"
 
 
+@pytest.mark.integration
 async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_path: Path):
     (pit.top / ".git/modules").mkdir()
     shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
@@ -125,9 +124,7 @@ LED_AWAY = [
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", LED_AWAY)
-async def test_git_writes_through_no_link_in_its_own_folder(
-    pit: Sandpit, tmp_path: Path, name: str
-):
+async def test_git_writes_through_no_link_in_its_own_folder(pit, tmp_path, name):
     outside, place = tmp_path / "outside", pit.top / ".git" / name
     pit.plain("reflog")
     if place.exists():
@@ -145,9 +142,7 @@ async def test_git_writes_through_no_link_in_its_own_folder(
 
 
 @pytest.mark.integration
-async def test_links_to_hooks_are_no_obstacle_and_a_repository_may_have_no_logs(
-    pit: Sandpit, tmp_path: Path
-):
+async def test_links_to_hooks_are_no_obstacle_and_a_repository_may_have_no_logs(pit, tmp_path):
     shutil.rmtree(pit.top / ".git/hooks", ignore_errors=True)
     (pit.top / ".git/hooks").symlink_to(tmp_path)
     shutil.rmtree(pit.top / ".git/logs")

@@ -3,7 +3,7 @@
 from rows import every_row
 from ybs.security.commands.command import Command
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.scopes import pieces_of, scope_of, scopes_of, why_never
+from ybs.security.policy.scopes import rules_in, scope_of, scopes_of, why_never
 
 
 @every_row(
@@ -39,7 +39,7 @@ from ybs.security.policy.scopes import pieces_of, scope_of, scopes_of, why_never
 def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
     assert scopes_of(read(text)) == scopes
     rules = [f"run_shell({scope})" for scope in scopes]
-    assert pieces_of(" + ".join(rules)) == rules
+    assert rules_in(" + ".join(rules)) == rules
 
 
 @every_row(
@@ -130,7 +130,7 @@ def test_an_exact_command_can_be_remembered(text: str):
     ],
 )
 def test_only_scopes_are_read_back(text: str):
-    assert pieces_of(text) == []
+    assert rules_in(text) == []
 
 
 def test_what_writes_elsewhere_or_names_no_program_has_no_scope():

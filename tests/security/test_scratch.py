@@ -58,9 +58,7 @@ def test_tmp_is_shared_by_its_own_name_also_for_a_project_in_it(project: Path, h
 
 @pytest.mark.integration
 @linux
-def test_nothing_of_a_command_stands_where_a_project_in_tmp_is_mounted(
-    tmp_path: Path, home: Path
-) -> None:
+def test_nothing_of_a_command_stands_where_a_project_in_tmp_is_mounted(tmp_path, home):
     project = tmp_path / "deep" / "project"
     project.mkdir(parents=True)
     backend = sandboxed(bubblewrap, project, home)
@@ -138,9 +136,7 @@ def test_a_folder_is_made_accessible_itself_and_not_what_a_link_leads_to(tmp_pat
     assert stat.S_IMODE((tmp_path / "outside").stat().st_mode) == 0o500
 
 
-def test_where_no_folder_can_be_made_another_one_does(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_folder_can_be_made_another_one_does(home, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     scratch_folder(this_host()).parent.mkdir(parents=True)
     scratch_folder(this_host()).symlink_to(tmp_path)
@@ -157,9 +153,7 @@ def test_where_no_folder_can_be_made_another_one_does(
     assert Path(private.path).parent == tmp_path
 
 
-def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(home, monkeypatch):
     private = PrivateFolder(scratch_folder(this_host()))
     path = Path(private.path)
 
@@ -174,9 +168,7 @@ def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(
     assert not path.exists()
 
 
-def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(home, monkeypatch):
     asked: list[tuple[object, ...]] = []
 
     def chmod(name: str, mode: int, *, dir_fd: int, follow_symlinks: bool) -> None:

@@ -198,9 +198,7 @@ def test_with_the_network_on_there_are_no_unix_sockets_but_pairs(ask) -> None:
 
 @every_row(("call", "place"), [("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1), ("mknod", 1), ("mknodat", 2)])  # fmt: skip
 @every_row(("mode", "expected"), [(0o755, ALLOW), (0o1777, ALLOW), (0o4755, EPERM), (0o2755, EPERM)])  # fmt: skip
-def test_setuid_and_setgid_bits_are_refused(
-    ask, call: str, place: int, mode: int, expected: int
-) -> None:
+def test_setuid_and_setgid_bits_are_refused(ask, call, place, mode, expected):
     arguments = [0] * place + [mode]
     assert ask(confining(ask.machine), call, *arguments, expected=expected) == expected
 
@@ -219,9 +217,7 @@ def test_a_mode_counts_only_where_a_file_is_made(ask, call: str, place: int) -> 
 
 @every_row(("kind", "expected"), [(0o010000, ALLOW), (0o100000, ALLOW), (0o140000, ALLOW), (0o020000, EPERM), (0o060000, EPERM)])  # fmt: skip
 @every_row(("call", "place"), [("mknod", 1), ("mknodat", 2)])
-def test_pipes_can_be_made_and_devices_cannot(
-    ask, call: str, place: int, kind: int, expected: int
-) -> None:
+def test_pipes_can_be_made_and_devices_cannot(ask, call, place, kind, expected):
     answered = ask(confining(ask.machine), call, *[0] * place, kind | 0o777, expected=expected)
     assert answered == expected
 

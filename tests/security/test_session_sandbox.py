@@ -21,7 +21,7 @@ from ybs.core.messages import ToolCall
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox.attempts import Attempts
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.security.sandbox.sandbox import OWN_CODE, Sandbox, wall_of
+from ybs.security.sandbox.sandbox import OWN_CODE, Sandbox, denial_of
 from ybs.security.sandbox.scratch import scratch_folder
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
@@ -338,7 +338,7 @@ def test_a_folder_is_added_and_shown_once(project: Path, tmp_path: Path) -> None
 
 def test_a_write_into_ybs_own_code_is_explained(project: Path) -> None:
     said = f"touch: cannot touch '{project}/ybs/cli/__init__.py': Read-only file system"
-    assert wall_of(said, "/h", code=(f"{project}/ybs",)) == OWN_CODE
+    assert denial_of(said, "/h", code=(f"{project}/ybs",)) == OWN_CODE
     backend: Any = FakeBackend()
     backend.places = Places(tops=[str(OWN)])
     made = sandbox(OWN, backend)

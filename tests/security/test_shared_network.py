@@ -3,7 +3,6 @@
 import os
 import socket
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,9 +25,7 @@ def wanted() -> SharedNetwork:
 
 
 @pytest.mark.integration
-def test_a_program_that_makes_no_namespace_does_not_open_the_machines_network(
-    wanted: SharedNetwork, tmp_path: Path
-):
+def test_a_program_that_makes_no_namespace_does_not_open_the_machines_network(wanted, tmp_path):
     pretended = tmp_path / "bwrap"
     pretended.write_text("#!/bin/sh\necho $$\nread -r _\n")
     pretended.chmod(0o755)
@@ -37,9 +34,7 @@ def test_a_program_that_makes_no_namespace_does_not_open_the_machines_network(
 
 
 @pytest.mark.integration
-def test_a_program_that_says_nothing_is_not_waited_for(
-    wanted: SharedNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_program_that_says_nothing_is_not_waited_for(wanted, tmp_path, monkeypatch):
     monkeypatch.setattr(shared_network, "_SECONDS", 0.05)
     silent = tmp_path / "bwrap"
     silent.write_text("#!/bin/sh\nread -r _\n")
@@ -48,9 +43,7 @@ def test_a_program_that_says_nothing_is_not_waited_for(
     wanted.close()
 
 
-def test_without_nsenter_each_command_keeps_a_network_of_its_own(
-    wanted: SharedNetwork, monkeypatch: pytest.MonkeyPatch
-):
+def test_without_nsenter_each_command_keeps_a_network_of_its_own(wanted, monkeypatch):
     monkeypatch.setattr(shared_network, "ENTER", ("/gone/nsenter",))
     assert wanted.prefix(str(system_program(BUBBLEWRAP))) == ()
     assert wanted.listening() == []
@@ -58,9 +51,7 @@ def test_without_nsenter_each_command_keeps_a_network_of_its_own(
         wanted.forward(3456)
 
 
-def test_it_is_made_when_it_is_wanted_and_where_that_fails_not_again(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_it_is_made_when_it_is_wanted_and_where_that_fails_not_again(monkeypatch):
     made: list[str] = []
 
     def fail(_self: SharedNetwork, bubblewrap: str) -> None:
@@ -91,9 +82,7 @@ def test_closing_it_lets_go_of_the_namespace():
     assert network.prefix("bwrap") == ()
 
 
-def test_only_ports_that_are_listened_on_are_told(
-    wanted: SharedNetwork, monkeypatch: pytest.MonkeyPatch
-):
+def test_only_ports_that_are_listened_on_are_told(wanted, monkeypatch):
     table = """\
   sl  local_address rem_address   st tx_queue
    0: 0100007F:1F90 00000000:0000 0A 00000000

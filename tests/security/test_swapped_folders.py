@@ -114,9 +114,7 @@ def _race(folder: Path, read: Callable[[Path], Iterable[object]], seconds: float
 
 
 @pytest.mark.parametrize("seconds", SECONDS)
-async def test_undo_redo_and_what_is_kept_stay_inside(
-    folder: Path, tmp_path: Path, seconds: float
-) -> None:
+async def test_undo_redo_and_what_is_kept_stay_inside(folder, tmp_path, seconds):
     outside = tmp_path / "outside"
     before = {path.name: path.read_bytes() for path in outside.iterdir()}
     play = Play(folder.parent)

@@ -80,9 +80,7 @@ def test_words_stand_for_what_the_shell_makes_of_them(text: str, words: list[lis
         ("$(< f)", ["$(< f)"], [], ""),
     ],
 )
-def test_files_and_here_documents_belong_to_their_command(
-    text: str, words: list[str], targets: list[str], given: str
-):
+def test_files_and_here_documents_belong_to_their_command(text, words, targets, given):
     command = next(each for each in syntax.parse(text).commands if each.words == words)
     assert (command.targets, command.given) == (targets, given)
 

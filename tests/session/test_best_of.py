@@ -7,13 +7,7 @@ from typing import Any
 import pytest
 
 from replies import shown
-from scripted import (
-    AnthropicServer,
-    HttpError,
-    OllamaServer,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, HttpError, OllamaServer, OpenAIServer, ScriptedServer
 from session.test_routed import open_routed, reply_to, session_store
 from ybs.core.envelope import Envelope
 from ybs.core.events import Noticed, ToolStarted, UserSaid
@@ -136,9 +130,7 @@ async def test_of_two_that_pass_the_smaller_change_wins_and_where_none_does_noth
     ],
     ids=["the pool has room for one", "the money is enough for one", "there is no money"],
 )
-async def test_fewer_attempts_are_made_where_pools_or_money_are_short(
-    project: Path, changed: dict[str, Any], asked: int
-):
+async def test_fewer_attempts_are_made_where_pools_or_money_are_short(project, changed, asked):
     async with (
         AnthropicServer(["1"]) as first,
         OpenAIServer(["2"]) as second,
@@ -169,9 +161,7 @@ async def test_without_a_check_nothing_is_begun_and_the_person_is_told_what_to_s
                 assert "Usage: /best" in shown(await reply_to(session, f"/best {words}"))
 
 
-async def test_stopping_the_turn_stops_all_attempts_and_their_models_learn_nothing_of_it(
-    project: Path,
-):
+async def test_stopping_the_turn_stops_all_attempts_and_their_models_learn_nothing_of_it(project):
     (project / "README.md").write_text("old\n")
     async with (
         AnthropicServer([write("right\n"), "Done."]) as first,
@@ -200,9 +190,7 @@ async def test_stopping_the_turn_stops_all_attempts_and_their_models_learn_nothi
     assert "What is this?" in said[0], "an attempt knows what was said before"
 
 
-async def test_what_the_person_says_of_such_a_turn_is_about_the_model_whose_work_it_was(
-    project: Path,
-):
+async def test_what_the_person_says_of_such_a_turn_is_about_the_model_whose_work_it_was(project):
     (project / "README.md").write_text("old\n")
     async with (
         AnthropicServer([write("right\n"), "Done."]) as first,

@@ -66,6 +66,7 @@ async def test_a_listener_knows_what_a_call_is_about_before_the_question_and_the
     assert [line["title"] for line in stored] == ["Edit a.py", "Run echo hi"]
 
 
+@pytest.mark.integration
 async def test_files_that_were_written_edited_and_deleted_are_told_as_they_were_and_are(
     project: Path, open_session: Open
 ):
@@ -89,9 +90,7 @@ async def test_files_that_were_written_edited_and_deleted_are_told_as_they_were_
     told = [each.changes for each in events.of(ToolFinished)]
     assert told == [(made,), (edited,), (), (), (deleted,)]
     stored = [line.get("changes", []) for line in lines_of(name) if line["type"] == "tool_result"]
-    assert stored[0] == [
-        {"path": "new/a.py", "before": None, "after": first, "added": 2},
-    ]
+    assert stored[0] == [{"path": "new/a.py", "before": None, "after": first, "added": 2}]
     assert b"@@" not in (this_host().sessions_folder / f"{name}.jsonl").read_bytes()
     async with OpenAIServer([]) as server:
         resumed, _ = open_session(server, resume=name)
@@ -99,6 +98,7 @@ async def test_files_that_were_written_edited_and_deleted_are_told_as_they_were_
             assert list(resumed.conversation.messages) == had
 
 
+@pytest.mark.integration
 async def test_the_texts_of_changes_hold_no_secret_and_are_not_told_of_as_sent_to_a_model(
     project: Path, open_session: Open
 ):
@@ -127,6 +127,7 @@ async def test_the_texts_of_changes_hold_no_secret_and_are_not_told_of_as_sent_t
     assert second.omitted == "a private key stands in the file"
 
 
+@pytest.mark.integration
 async def test_a_transcript_stays_small_where_a_long_file_is_edited(
     project: Path, open_session: Open
 ):

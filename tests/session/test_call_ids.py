@@ -24,13 +24,11 @@ def ids_of(events: RecordedEvents) -> list[str]:
 
 
 @pytest.mark.integration
-async def test_a_call_that_was_rewound_keeps_its_id_for_itself(open_session: Open):
-    async with OpenAIServer([*ANSWERS, *ANSWERS]) as server:
-        session, events = open_session(server)
-        async with session:
-            await session.send("look")
-            await session.history.undo()
-            await session.send("look again")
+async def test_a_call_that_was_rewound_keeps_its_id_for_itself(playing):
+    async with playing([*ANSWERS, *ANSWERS]) as (session, events, _):
+        await session.send("look")
+        await session.history.undo()
+        await session.send("look again")
     assert ids_of(events) == ["call_a", "call_a_2"]
 
 
@@ -51,15 +49,11 @@ async def test_a_resumed_session_gives_no_id_of_an_earlier_call(open_session: Op
     assert ids_of(events) == ["call_a_2", "call_a"]
 
 
-async def test_the_calls_of_an_agent_with_a_name_begin_with_it(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_calls_of_an_agent_with_a_name_begin_with_it(playing, monkeypatch):
     def build(spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> BuiltAgent:
         return BuiltAgent(replace(spec, name="explore-1"), environment, emit)
 
     monkeypatch.setattr("ybs.session.main_agent.BuiltAgent", build)
-    async with OpenAIServer(ANSWERS) as server:
-        session, events = open_session(server)
-        async with session:
-            await session.send("look")
+    async with playing(ANSWERS) as (session, events, _):
+        await session.send("look")
     assert ids_of(events) == ["explore-1-call_a"]

@@ -112,9 +112,7 @@ def test_a_start_and_a_check_name_file_line_and_key(
     file.unlink()
 
 
-async def test_a_session_shows_such_a_warning_once_also_after_new(
-    home: Path, project: Path
-) -> None:
+async def test_a_session_shows_such_a_warning_once_also_after_new(home, project):
     place(home, '{"safety": {"allow": ["writefile"]}}')
     async with Session.open(project, **AT) as session:
         await session.start_anew(is_incognito=False)
@@ -123,9 +121,7 @@ async def test_a_session_shows_such_a_warning_once_also_after_new(
     assert "As it stands it does nothing." in warning
 
 
-def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(
-    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(home, project, monkeypatch):
     file = place(home, '{"profiles":\n{"strict":\n{"safety": {"deny":\n["gti"]}}}}')
     with pytest.raises(ConfigError) as caught:
         opened(Options.of(project, {"profile": "strict"}))
@@ -166,9 +162,7 @@ def test_an_entry_is_found_in_the_file_that_it_came_from(home: Path, project: Pa
         ({"add_dirs": (Path(__file__),)}, "is not a folder"),
     ],
 )
-def test_an_option_that_means_nothing_is_bad_usage(
-    options: dict[str, Any], said: str, project: Path
-) -> None:
+def test_an_option_that_means_nothing_is_bad_usage(options, said, project):
     with pytest.raises(BadOption) as caught:
         opened(Options.of(project, options))
     assert said in str(caught.value)
@@ -176,9 +170,7 @@ def test_an_option_that_means_nothing_is_bad_usage(
 
 @pytest.mark.integration
 @pytest.mark.parametrize("words", [["-P", "go"], ["tool", "call", "list_files", "{}"]])
-def test_bad_usage_has_its_exit_code(
-    words: list[str], project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_usage_has_its_exit_code(words, project, capsys):
     at = ["--endpoint", "http://127.0.0.1:9/v1", "-m", "x"]
     assert cli.main([*at, "--deny", "run_shel", *words]) == 2
     assert "the deny rule run_shel: there is no tool 'run_shel'" in capsys.readouterr().err
@@ -207,10 +199,7 @@ def test_a_start_as_shipped_loads_nothing_to_look_at_settings(project: Path) -> 
 
 
 def test_a_check_finds_whatever_else_stops_a_start(
-    home: Path,
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It holds for the whole process.
     monkeypatch.setattr("ybs.security.incognito.leave_no_dump", lambda: None)
@@ -225,9 +214,7 @@ def test_a_check_finds_whatever_else_stops_a_start(
     assert "incognito.local_only allows no other" in capsys.readouterr().out
 
 
-def test_a_missing_key_or_model_is_no_fault_of_the_settings(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_key_or_model_is_no_fault_of_the_settings(project, capsys):
     for words in ([], ["--provider", "openai", "-m", "x"]):
         assert cli.main([*words, "config", "check"]) == 0
         assert "Nothing is wrong" in capsys.readouterr().out
@@ -243,9 +230,7 @@ def test_a_missing_key_or_model_is_no_fault_of_the_settings(
         ("YBS_PROFIEL", "; did you mean YBS_PROFILE?"),
     ],
 )
-def test_a_variable_that_is_no_setting_is_told(
-    variable: str, said: str, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_is_no_setting_is_told(variable, said, project, monkeypatch):
     monkeypatch.setenv(variable, "1")
     (warning,) = opened(Options.of(project, {})).loaded.warnings
     assert warning.startswith(f"{variable}: is not a setting")
@@ -253,17 +238,13 @@ def test_a_variable_that_is_no_setting_is_told(
     monkeypatch.delenv(variable)
 
 
-def test_a_variable_of_another_program_is_nobodys_concern(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_of_another_program_is_nobodys_concern(project, monkeypatch):
     for name in ("YBS_MODEL_HUB", "YBS_LLAMA_THREADS", "YBS_SOMETHING_ELSE"):
         monkeypatch.setenv(name, "1")
     assert opened(Options.of(project, {})).loaded.warnings == ()
 
 
-def test_a_rule_may_name_an_external_tool_that_nobody_has_asked_yet(
-    home: Path, project: Path
-) -> None:
+def test_a_rule_may_name_an_external_tool_that_nobody_has_asked_yet(home, project):
     tools = home / ".config/ybs/tools"
     tools.mkdir(parents=True)
     (tools / "look-up.sh").write_text('#!/bin/sh\necho \'{"name": "lookup_word"}\'\n')
@@ -287,9 +268,7 @@ def test_a_rule_may_name_an_external_tool_that_nobody_has_asked_yet(
         ("llm.provider", "olama", "There is no provider 'olama'."),
     ],
 )
-def test_no_value_is_set_with_which_no_session_would_start(
-    key: str, value: str, said: str, home: Path, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_value_is_set_with_which_no_session_would_start(key, value, said, home, project, capsys):
     assert cli.main(["config", "set", key, value]) == 3
     told = capsys.readouterr().err
     assert f"{key}: {said}" in told
@@ -307,9 +286,7 @@ def test_another_setting_can_be_set_where_one_is_wrong(home: Path, project: Path
     }
 
 
-def test_a_check_looks_into_each_profile(
-    home: Path, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_looks_into_each_profile(home, project, capsys):
     strict = '"strict":\n{"safety": {"deny": ["gti"]}}'
     place(home, '{"profiles": {"fine": {}, "odd": {"safety": {"mode": "x"}},' + strict + "}}")
     assert cli.main(["config", "check"]) == 3

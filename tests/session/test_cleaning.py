@@ -3,8 +3,6 @@
 from collections.abc import Collection
 from pathlib import Path
 
-import pytest
-
 from hosts import this_host
 from saving import save
 from ybs.session import cleaning
@@ -12,9 +10,7 @@ from ybs.session.cleaning import clean
 from ybs.transcripts.store import SessionStore
 
 
-def test_checkpoints_of_the_sessions_that_stay_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_checkpoints_of_the_sessions_that_stay_are_kept(tmp_path, monkeypatch):
     asked: list[tuple[Collection[str] | None, float]] = []
 
     def forget(_folder: Path, sessions: Collection[str] | None, *, retention_days: float) -> int:

@@ -300,10 +300,7 @@ async def test_the_answer_is_shown_changed_and_forgotten(
     assert "commits nothing in this repository" in (await said("off"))[0]
     assert "asks once" in (await said("ask"))[0]
     assert recall(this_host(), repository / ".git") is None
-    assert await said("maybe") == (
-        "Usage: /autocommit, or /autocommit on, off or ask",
-        True,
-    )
+    assert await said("maybe") == ("Usage: /autocommit, or /autocommit on, off or ask", True)
     assert (await said("on", incognito=True))[1]
     (home / ".ybs.json").write_text('{"git": {"auto_commit": true}}')
     assert "Your settings say so" in (await said(""))[0]

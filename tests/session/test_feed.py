@@ -47,11 +47,10 @@ async def read(listener: Listener) -> list[Envelope]:
     return [envelope async for envelope in listener]
 
 
+@pytest.mark.integration
 @settings(max_examples=60, deadline=None)
 @given(told, st.integers(0, 30), st.integers(0, 30))
-def test_who_listens_hears_all_in_order_and_who_comes_later_all_that_is_whole(
-    made: list[tuple[str, Event]], joins: int, after: int
-):
+def test_who_listens_hears_all_in_order_and_who_comes_later_all_that_is_whole(made, joins, after):
     async def run() -> None:
         feed, whole = Feed(), envelopes(made)
         first, second = feed.listen(), feed.listen()
@@ -123,6 +122,7 @@ async def test_one_that_waits_is_woken_and_one_that_is_closed_hears_no_more():
     assert await read(listener) == []
 
 
+@pytest.mark.integration
 async def test_a_thousand_that_do_not_read_cost_those_who_do_little():
     whole = envelopes([(MAIN, TextStreamed(text=str(n))) for n in range(500)])
     feed = Feed()

@@ -164,9 +164,7 @@ async def test_it_looks_again_after_a_while_and_answers_meanwhile(project: Path)
     assert index.find("new") == ["new.py"]
 
 
-async def test_of_a_large_folder_the_first_files_are_there_before_the_rest(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_of_a_large_folder_the_first_files_are_there_before_the_rest(project, monkeypatch):
     make(project, *(f"file-{number}" for number in range(30)))
     monkeypatch.setattr(file_index, "FIRST_FILES", 10)
     monkeypatch.setattr(file_index, "MOST_FILES", 20)
@@ -177,7 +175,7 @@ async def test_of_a_large_folder_the_first_files_are_there_before_the_rest(
         seen.append(len(paths))
         return make_listing(paths)
 
-    monkeypatch.setattr(file_index, "Listing", listing)
+    monkeypatch.setattr(file_index, "_Listing", listing)
     index = await loaded(project)
     assert seen == [0, 10, 20]
     assert len(index.find("file", 100)) == 20

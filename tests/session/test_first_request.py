@@ -2,14 +2,9 @@
 
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from scripted import OpenAIServer
-from ybs.session.session import Session
 
 #: Bytes of a first request with the default tools and no document of the project.
 MOST_BYTES = 5_700
@@ -23,19 +18,15 @@ def git(project: Path, *words: str) -> None:
 
 
 @pytest.mark.integration
-async def test_a_first_request_has_at_most_5700_bytes(
-    project: Path, open_session: Callable[..., tuple[Session, Any]]
-) -> None:
+async def test_a_first_request_has_at_most_5700_bytes(project, playing):
     for name in ("src", "tests"):
         (project / name).mkdir()
     (project / "src" / "app.py").write_text("VALUE = 1\n")
     (project / "README.md").write_text("# Example\n")
     git(project, "init", "-q", "-b", "main")
     git(project, "commit", "-q", "--allow-empty", "-m", "Begin with an example")
-    async with OpenAIServer(["Done."]) as server:
-        session, _ = open_session(server)
-        async with session:
-            await session.send("Change VALUE from 1 to 2 in src/app.py, then run the checks.")
+    async with playing(["Done."]) as (session, _, server):
+        await session.send("Change VALUE from 1 to 2 in src/app.py, then run the checks.")
     body = json.dumps(server.requests[0].body, ensure_ascii=False, separators=(",", ":"))
     assert str(project) in body
     size = len(body.replace(str(project), FOLDER).encode())

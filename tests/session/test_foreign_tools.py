@@ -83,9 +83,7 @@ async def test_a_tool_with_its_own_schema_is_offered_checked_and_run(open_sessio
     assert "weather" in names_in(server.requests[0].body)
 
 
-async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments(
-    open_session: Any,
-):
+async def test_a_tool_that_may_do_more_than_read_is_confirmed_with_its_arguments(open_session: Any):
     asked: list[Question] = []
 
     async def confirm(question: Question) -> Answer:

@@ -94,7 +94,7 @@ async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
             store = session.journal.store()
             copy = store.read(store.fork(store.read(session.journal.name)))
             assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
-            assert copy.replay.rounds.open == list(session.history.turns)
+            assert copy.replay.past_turns.open == list(session.history.turns)
 
 
 @pytest.mark.integration

@@ -16,13 +16,7 @@ from typing import Any
 import pytest
 
 from hosts import host_at
-from scripted import (
-    AnthropicServer,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, Interrupted, OllamaServer, OpenAIServer, ScriptedServer
 from ybs.config.host import Host
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ConfigError
@@ -30,12 +24,7 @@ from ybs.core.events import Event, TurnFinished
 from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question, Request
 from ybs.session.session import Session
-from ybs.testing import (
-    ScriptedConfirm,
-    ScriptedModel,
-    answer,
-    call,
-)
+from ybs.testing import ScriptedConfirm, ScriptedModel, answer, call
 
 pytestmark = pytest.mark.integration
 
@@ -114,9 +103,7 @@ def told(server: ScriptedServer) -> str:
     return repr([request.body for request in server.requests])
 
 
-async def test_hosts_and_sessions_of_one_process_share_nothing(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_hosts_and_sessions_of_one_process_share_nothing(tmp_path, home, monkeypatch):
     key = "sk-" + "b" * 40
     here = host_at(tmp_path / "here")
     there = Host.of({**host_at(tmp_path / "there").environ, "LANG": "there", "OPENAI_API_KEY": key})
@@ -182,9 +169,7 @@ async def test_hosts_and_sessions_of_one_process_share_nothing(
             ("anthropic", "four"),
         ]
         assert [len(each.questions) for each in watched] == [0, 1, 0, 0]
-        grants = [
-            tuple(sorted(each.session.environment.policy.standing.grants)) for each in watched
-        ]
+        grants = [tuple(sorted(each.session.environment.policy.rules.grants)) for each in watched]
         assert [bool(each) for each in grants] == [False, True, False, False]
 
         # Events, what models were told, and usage.

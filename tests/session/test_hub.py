@@ -8,12 +8,7 @@ import pytest
 
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    ConfirmationAnswered,
-    StateChanged,
-    ToolFinished,
-    TurnFinished,
-)
+from ybs.core.events import ConfirmationAnswered, StateChanged, ToolFinished, TurnFinished
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Preview, Question
 from ybs.session.feed import Listener

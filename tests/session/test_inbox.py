@@ -132,9 +132,7 @@ async def test_a_command_runs_beside_a_turn_and_one_that_waits_behind_it(project
         assert list(session.conversation.messages) == []
 
 
-async def test_what_cannot_be_done_is_told_to_whoever_asked_and_the_next_line_is_taken(
-    project: Path,
-):
+async def test_what_cannot_be_done_is_told_to_whoever_asked_and_the_next_line_is_taken(project):
     async with Hub() as hub:
         session = opened(hub, project, ScriptedModel(["fine"])).session
         one = Frontend()

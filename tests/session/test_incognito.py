@@ -92,7 +92,7 @@ async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, p
             old, asked = session.environment, session.confirm
             old.workspace.shells.jobs.start("sleep 60", project, most_chars=100, live=_silent())
             reply = await say(session, "/incognito")
-            assert tuple(sorted(session.environment.policy.standing.grants)) == ()
+            assert tuple(sorted(session.environment.policy.rules.grants)) == ()
             assert session.confirm is asked
             assert old.workspace.shells.running_jobs == ()
     assert shown(reply).endswith("The background jobs were stopped.")

@@ -117,9 +117,7 @@ async def test_calls_that_a_kill_left_open_are_answered_before_anyone_speaks(ope
 
 
 @pytest.mark.integration
-async def test_what_a_kill_in_the_midst_of_a_write_left_is_removed(
-    project: Path, open_session: Open
-):
+async def test_what_a_kill_in_the_midst_of_a_write_left_is_removed(project, open_session):
     async with OpenAIServer(
         [call("write_file", path="a.txt", content="new\n"), "seen", "on"]
     ) as server:
@@ -225,9 +223,7 @@ async def test_f06_secrets_are_masked_and_their_placeholders_stay_theirs(open_se
 
 
 @pytest.mark.integration
-async def test_incognito_and_no_saving_write_no_file_and_can_still_be_taken_back(
-    open_session: Open,
-):
+async def test_incognito_and_no_saving_write_no_file_and_can_still_be_taken_back(open_session):
     async with OpenAIServer(["one", "two", "three", "four"]) as server:
         for options in ({"incognito": True}, {"overrides": {"session.auto_save": False}}):
             session, _ = open_session(server, **options)

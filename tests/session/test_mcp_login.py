@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 
@@ -31,9 +30,7 @@ async def said(session: Session, line: str) -> str:
     return reply.text
 
 
-async def test_a_login_in_a_chat_and_a_token_that_the_server_repeats(
-    project: Path, capsys: pytest.CaptureFixture[str]
-):
+async def test_a_login_in_a_chat_and_a_token_that_the_server_repeats(project, capsys):
     provider = Provider()
     host = this_host()
     host.user_config_file.parent.mkdir(parents=True)

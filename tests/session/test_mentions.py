@@ -239,9 +239,7 @@ async def test_what_cannot_go_along_is_said_and_the_rest_goes(desk: Desk, projec
     assert wrong == {}
 
 
-async def test_what_the_person_names_goes_along_wherever_it_lies(
-    desk: Desk, project: Path, home: Path
-):
+async def test_what_the_person_names_goes_along_wherever_it_lies(desk, project, home):
     outside = project.parent / "out side" / "plums.txt"
     outside.parent.mkdir()
     outside.write_text("one\ntwo\n")
@@ -295,9 +293,7 @@ async def test_words_whose_attachment_failed_are_sent_only_after_a_yes(desk: Des
     assert desk.warnings == ["Not attached: there is no file that matches @gone.py"]
 
 
-async def test_a_file_that_vanishes_before_it_is_read_is_said(
-    desk: Desk, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_that_vanishes_before_it_is_read_is_said(desk, project, monkeypatch):
     whole = ReadFile.run
 
     async def late(self: ReadFile, *given: object) -> object:
@@ -354,9 +350,7 @@ async def test_many_files_are_bounded_in_number_and_size(desk: Desk, project: Pa
 
 
 @pytest.mark.integration
-async def test_pictures_go_along_from_anywhere_but_blocked_places(
-    desk: Desk, project: Path, home: Path
-):
+async def test_pictures_go_along_from_anywhere_but_blocked_places(desk, project, home):
     (project / "in.png").write_bytes(png())
     away = project.parent / "my shot.png"
     away.write_bytes(png(5, 4))
@@ -388,9 +382,7 @@ async def test_secrets_in_a_file_are_masked_before_anybody_hears_of_them(desk: D
     assert "private key" in desk.warnings[0]
 
 
-async def test_what_went_along_can_be_edited_and_a_later_change_is_noticed(
-    desk: Desk, project: Path
-):
+async def test_what_went_along_can_be_edited_and_a_later_change_is_noticed(desk, project):
     file = project / "a b.txt"
     await desk.text('@"a b.txt"')
     file.write_text("other\n")

@@ -71,9 +71,7 @@ async def test_a_yes_can_give_the_network_once(project: Path, open_session: Open
     assert person.questions[0].network_grant == "run_shell(./fetch *) with network"
 
 
-async def test_always_with_network_is_for_this_command_alone(
-    project: Path, open_session: Open
-) -> None:
+async def test_always_with_network_is_for_this_command_alone(project, open_session):
     async with listening() as port, OpenAIServer([FETCH, FETCH, OTHER, "done"]) as server:
         fetching(project, port)
         session, events = open_session(server, sandbox=True)
@@ -86,9 +84,7 @@ async def test_always_with_network_is_for_this_command_alone(
     assert events.of(ConfirmationAnswered)[0].grant == "run_shell(./fetch *) with network"
 
 
-async def test_where_a_command_has_the_network_anyway_nothing_is_offered(
-    project: Path, open_session: Open
-) -> None:
+async def test_where_a_command_has_the_network_anyway_nothing_is_offered(project, open_session):
     asking = call("run_shell", command="./fetch", network=True)
     async with listening() as port, OpenAIServer([asking, FETCH, "done", FETCH, "done"]) as server:
         fetching(project, port)
@@ -105,14 +101,12 @@ async def test_where_a_command_has_the_network_anyway_nothing_is_offered(
 
 
 async def test_a_command_that_failed_for_lack_of_network_says_so_to_the_model_and_the_person(
-    open_session: Open,
+    playing,
 ) -> None:
     command = call("run_shell", command="bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'")
-    async with OpenAIServer([command, "done"]) as server:
-        session, events = open_session(server, sandbox=True)
-        async with session:
-            person = Person(session, Answer(is_allowed=False))
-            await session.send("fetch it")
+    async with playing([command, "done"], sandbox=True) as (session, events, _):
+        person = Person(session, Answer(is_allowed=False))
+        await session.send("fetch it")
     (finished,) = events.of(ToolFinished)
     assert finished.summary == "exit code 1; there is no network in the sandbox"
     assert "it wants the network" in person.questions[0].warnings[0]

@@ -18,7 +18,7 @@ from ybs.core.events import Noticed
 from ybs.core.remedies import Remedy
 from ybs.providers import remote
 from ybs.providers.local import models
-from ybs.security import legible
+from ybs.security import visible_text
 from ybs.security.marks import marked
 from ybs.session.options import Options
 from ybs.session.session import Session
@@ -252,7 +252,7 @@ async def test_a_message_is_looked_at_and_written_once_in_a_session_of_several_t
 ):
     looked_at: list[str] = []
     written: list[Any] = []
-    monkeypatch.setattr(legible, "marked", lambda text: looked_at.append(text) or marked(text))
+    monkeypatch.setattr(visible_text, "marked", lambda text: looked_at.append(text) or marked(text))
     monkeypatch.setattr(
         remote, "encode_json", lambda data: written.append(data) or msgspec.json.encode(data)
     )

@@ -53,13 +53,15 @@ async def test_a_wrong_answer_is_asked_for_again_natively_and_without_tools(open
     assert "$.files: '3' is not of type 'integer'" in str(third["messages"][-1]["content"])
 
 
-async def test_a_secret_in_the_schema_is_masked_in_the_native_field_too(open_session: Open):
+async def test_a_secret_in_the_schema_is_masked_in_the_native_field_too(playing):
     token = "ghp_" + "".join(Random(3).choices(ascii_letters + digits, k=36))
     schema = {"type": "object", "properties": {"files": {"description": f"not {token}"}}}
-    async with OpenAIServer(["There are 3.", '{"files": 3}']) as server:
-        session, _ = open_session(server, output_schema=schema)
-        async with session:
-            outcome = await session.send("how many files?")
+    async with playing(["There are 3.", '{"files": 3}'], output_schema=schema) as (
+        session,
+        _,
+        server,
+    ):
+        outcome = await session.send("how many files?")
     assert outcome.json == b'{"files": 3}'
     assert "response_format" in server.requests[1].body
     for request in server.requests:

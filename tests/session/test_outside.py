@@ -50,9 +50,7 @@ async def turn(
     return session, events, events.of(ToolFinished)
 
 
-async def test_a_read_outside_is_asked_about_once_and_yes_is_for_this_call(
-    open_session: Open, other: Path
-):
+async def test_a_read_outside_is_asked_about_once_and_yes_is_for_this_call(open_session, other):
     read = call("read_file", path=str(other / "notes.txt"))
     asked = Asked(YES, NO)
     _, events, (first, second) = await turn(open_session, asked, read, read)
@@ -67,9 +65,7 @@ async def test_a_read_outside_is_asked_about_once_and_yes_is_for_this_call(
 
 
 @pytest.mark.integration
-async def test_always_is_for_the_folder_and_what_is_below_it_in_this_session(
-    open_session: Open, other: Path
-):
+async def test_always_is_for_the_folder_and_what_is_below_it_in_this_session(open_session, other):
     calls = [
         call("read_file", path=str(other / "notes.txt")),
         call("read_file", path=str(other / "inner" / "more.txt")),
@@ -87,9 +83,7 @@ async def test_always_is_for_the_folder_and_what_is_below_it_in_this_session(
     assert session.environment.roots.reading == (other,)
 
 
-async def test_several_reads_at_once_are_asked_about_one_after_the_other(
-    open_session: Open, other: Path
-):
+async def test_several_reads_at_once_are_asked_about_one_after_the_other(open_session, other):
     (other / "second.txt").write_text("figs\n")
     both = answer(
         call("read_file", path=str(other / "notes.txt")),
@@ -101,9 +95,7 @@ async def test_several_reads_at_once_are_asked_about_one_after_the_other(
     assert len(asked.questions) == 1
 
 
-async def test_a_whole_folder_can_be_listed_with_one_yes_and_is_closed_again(
-    open_session: Open, other: Path
-):
+async def test_a_whole_folder_can_be_listed_with_one_yes_and_is_closed_again(open_session, other):
     calls = [
         call("list_files", path=str(other), pattern="*"),
         call("read_file", path=str(other / "notes.txt")),
@@ -153,9 +145,7 @@ async def test_credentials_stay_refused_and_nobody_is_asked(open_session: Open, 
 
 
 @pytest.mark.integration
-async def test_what_is_blocked_in_a_folder_that_may_be_read_stays_closed(
-    open_session: Open, home: Path
-):
+async def test_what_is_blocked_in_a_folder_that_may_be_read_stays_closed(open_session, home):
     folder = home / "work"
     (folder / "secret").mkdir(parents=True)
     (folder / "a.txt").write_text("plums\n")
@@ -172,9 +162,7 @@ async def test_what_is_blocked_in_a_folder_that_may_be_read_stays_closed(
 
 
 @pytest.mark.parametrize("mode", ["deny", "bypass"])
-async def test_a_mode_that_never_asks_refuses_and_names_the_folder(
-    open_session: Open, other: Path, mode: str
-):
+async def test_a_mode_that_never_asks_refuses_and_names_the_folder(open_session, other, mode):
     read = call("read_file", path=str(other / "notes.txt"))
     asked = Asked()
     _, _, (done,) = await turn(open_session, asked, read, mode=mode)
@@ -182,9 +170,7 @@ async def test_a_mode_that_never_asks_refuses_and_names_the_folder(
     assert [(each.kind, each.value) for each in done.remedies] == [("add_folder", str(other))]
 
 
-async def test_where_nobody_is_there_it_stays_refused_and_names_the_folder(
-    open_session: Open, other: Path
-):
+async def test_where_nobody_is_there_it_stays_refused_and_names_the_folder(open_session, other):
     read = call("read_file", path=str(other / "notes.txt"))
     _, _, (done,) = await turn(open_session, refuse, read)
     assert done.is_refused

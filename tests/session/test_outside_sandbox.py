@@ -13,7 +13,6 @@ import pytest
 from msgspec import Raw, json
 
 from hosts import this_host
-from opened import Open
 from opened import open_session as open_whole
 from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
@@ -201,7 +200,7 @@ async def test_always_is_never_a_way_out(open_session) -> None:
     assert not (await session.run("touch made")).is_error
     await session.run("touch made")
     assert len(session.questions) == 2
-    assert tuple(sorted(session.environment.policy.standing.grants)) == ()
+    assert tuple(sorted(session.environment.policy.rules.grants)) == ()
 
 
 async def test_bypass_lets_out_what_the_model_asks_for_or_the_settings_name(open_session) -> None:
@@ -231,9 +230,7 @@ async def test_deny_rules_and_blocked_commands_stay_refused_and_warnings_stay(op
     assert any("throws away changes" in warning for warning in session.questions[0].warnings)
 
 
-async def test_what_the_persons_settings_name_runs_outside_without_a_question(
-    open_session, work: Path
-) -> None:
+async def test_what_the_persons_settings_name_runs_outside_without_a_question(open_session, work):
     session = open_session(outside_sandbox=("git commit *", "git add *"))
     session.confirm = refuse  # nobody is there
     (work / "main.py").write_text("changed\n")
@@ -368,6 +365,32 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
     assert named == ["Makefile", "package.json", ".git/hooks/pre-commit, main.py"]
 
 
+@pytest.mark.parametrize("where", ["home", "included", "variable"])
+async def test_a_hook_in_the_home_folder_counts_as_those_of_the_repository(
+    work: Path, home: Path, open_session: Any, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    hook = home / "hooks" / "pre-commit"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\nsh check.sh\n")
+    hook.chmod(0o755)
+    (work / "check.sh").write_text("true\n")
+    setting = f"[core]\n\thooksPath = {hook.parent}\n"
+    if where == "variable":
+        named = {"COUNT": "1", "KEY_0": "core.hooksPath", "VALUE_0": str(hook.parent)}
+        for name, value in named.items():
+            monkeypatch.setenv(f"GIT_CONFIG_{name}", value)
+    else:
+        (home / "more").write_text(setting)
+        text = setting if where == "home" else "[include]\n\tpath = more\n"
+        (home / ".gitconfig").write_text(text)
+    session = open_session(outside_sandbox=("git commit *",))
+    session.answer = NO
+    (work / "check.sh").write_text("id\n")
+    await session.run("git commit -qm 'Change check.sh'")
+    (question,) = session.questions
+    assert any("check.sh" in warning for warning in question.warnings)
+
+
 #: What lies in a project, what a command of the model does there, and what then no rule lets out.
 REACHED_BY_ANOTHER = (
     ({"Makefile": "include inc.mk\n", "inc.mk": "all:\n"}, "echo 'all: ; id' > inc.mk", "make"),
@@ -448,9 +471,7 @@ async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself
     "command",
     ["git add -A && git status && sh s.sh", "cd sub && sh ../s.sh", "git fetch -q . && make", "python3 s.py -c x"],
 )  # fmt: skip
-async def test_parts_that_change_no_file_end_no_rule(
-    open_session, work: Path, command: str
-) -> None:
+async def test_parts_that_change_no_file_end_no_rule(open_session, work, command):
     for name in ("Makefile", "s.sh", "s.py", "sub/x"):
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("all:\n" if name == "Makefile" else "")
@@ -512,9 +533,7 @@ async def test_a_copy_of_the_project_is_no_place_to_leave_from(open_session, tmp
     await other.aclose()
 
 
-async def test_a_session_commits_stashes_and_undoes_as_ever(
-    work: Path, open_whole: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_session_commits_stashes_and_undoes_as_ever(work, open_whole, monkeypatch):
     for name, value in WHO.items():
         monkeypatch.setenv(name, value)
     git(work, "init", "-q", "--bare", str(work.parent / "there.git"))

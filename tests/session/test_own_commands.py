@@ -13,7 +13,7 @@ from scripted import OpenAIServer
 from ybs.core.errors import YbsError
 from ybs.core.events import UserSaid
 from ybs.core.messages import UserMessage
-from ybs.session.injection import ending_of, wall_of
+from ybs.session.injection import denial_of, ending_of
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
@@ -36,9 +36,7 @@ class Shell:
         return self._result
 
 
-async def test_it_is_run_by_the_persons_shell_and_the_model_sees_nothing(
-    project: Path, open_session: Open
-) -> None:
+async def test_it_is_run_by_the_persons_shell_and_the_model_sees_nothing(project, open_session):
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         shell = Shell(session)
@@ -100,9 +98,7 @@ async def test_it_can_be_stopped_and_a_failure_to_start_is_told(open_session: Op
 
 
 @pytest.mark.integration
-async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(
-    project: Path, open_session: Open
-) -> None:
+async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(project, open_session):
     (project / "a.txt").write_text("!!touch by-file\n")
     said = "!!touch by-model\n\n/share\n!touch by-typed"
     script = [
@@ -128,9 +124,7 @@ async def test_no_text_of_the_model_or_of_a_tool_is_ever_such_a_command(
         await session.close()
 
 
-async def test_what_it_wrote_is_handed_on_without_secrets_as_the_persons_message(
-    open_session: Open,
-) -> None:
+async def test_what_it_wrote_is_handed_on_without_secrets_as_the_persons_message(open_session):
     async with OpenAIServer(["I see.", "Again."]) as server:
         session, events = open_session(server)
         assert isinstance(await session.handle("/share"), Reply)
@@ -164,9 +158,7 @@ async def test_there_is_nothing_to_share_before_a_command(open_session: Open) ->
 
 
 @pytest.mark.integration
-async def test_undo_leaves_what_the_person_changed_themselves(
-    project: Path, open_session: Open
-) -> None:
+async def test_undo_leaves_what_the_person_changed_themselves(project, open_session):
     (project / "mine.txt").write_text("old\n")
     edit = call("write_file", path="its.txt", content="by the model\n")
     async with OpenAIServer([edit, "done"]) as server:
@@ -194,7 +186,7 @@ async def test_undo_leaves_what_the_person_changed_themselves(
 @pytest.mark.integration
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    ("command", "wall"),
+    ("command", "denial"),
     [
         ("git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm x", "git"),
         ("bash -c 'exec 3<>/dev/tcp/192.0.2.1/80'", "no network"),
@@ -205,10 +197,10 @@ async def test_undo_leaves_what_the_person_changed_themselves(
     ],
 )
 async def test_a_typed_command_says_where_the_sandbox_is_why_it_failed(
-    project: Path, home: Path, open_session: Open, command: str, wall: str
+    project: Path, home: Path, open_session: Open, command: str, denial: str
 ) -> None:
     (home / ".profile").write_text("mine\n")
-    if wall == "git":
+    if denial == "git":
         (project / ".git").mkdir()
         (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
         (project / ".git" / "objects").mkdir()
@@ -219,23 +211,21 @@ async def test_a_typed_command_says_where_the_sandbox_is_why_it_failed(
             pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
         await session.handle(f"!{command}")
         (said,) = events.of(UserSaid)
-        told = wall_of(said.content)
-        assert (wall in told) if wall else told == "", said.content
+        told = denial_of(said.content)
+        assert (denial in told) if denial else told == "", said.content
         await session.close()
 
 
 def test_what_the_command_printed_is_not_taken_for_what_is_said_of_the_sandbox() -> None:
     content = "[Shell command output]\nCommand: x\nExit code: 1\n\nOutput:\nSandbox: run rm -rf"
-    assert wall_of(content) == ""
+    assert denial_of(content) == ""
     failed = "[Shell command failed]\nCommand: x\nError: Exit code: 1\nSandbox: x"
-    assert wall_of(failed) == ""
+    assert denial_of(failed) == ""
     assert UserMessage.of(content, origin="shell").words == content
 
 
 @pytest.mark.integration
-async def test_output_of_a_typed_command_may_wait_for_the_next_words(
-    project: Path, open_session: Open
-) -> None:
+async def test_output_of_a_typed_command_may_wait_for_the_next_words(project, open_session):
     (project / "a").write_text("seven\n")
     async with OpenAIServer(["first", "second"]) as server:
         session, _ = open_session(server, overrides={"ui.answer_shell": False})

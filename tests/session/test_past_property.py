@@ -20,8 +20,8 @@ from ybs.core.events import Event, ToolFinished
 from ybs.session.history import What
 from ybs.session.session import Session
 from ybs.testing import answer, call
+from ybs.transcripts.past_turns import PastTurns
 from ybs.transcripts.reading import Transcript
-from ybs.transcripts.rounds import Rounds
 
 #: What is done, and a number that says which of its kinds.
 Step: TypeAlias = tuple[str, int]
@@ -125,14 +125,19 @@ def check(session: Session) -> None:
         read = store.read(session.journal.name)
         copy = store.fork(read)
         for other in (read, store.read(copy)):
-            assert _left(other) == (messages, live.checkpoints, live.rounds.open, live.restorable())
+            assert _left(other) == (
+                messages,
+                live.checkpoints,
+                live.past_turns.open,
+                live.restorable(),
+            )
         assert (read.damaged, read.replay.usage) == (0, live.usage)
         store.delete(copy)
 
 
 def _left(transcript: Transcript) -> tuple[Any, ...]:
-    replay, rounds = transcript.replay, transcript.replay.rounds
-    assert isinstance(rounds, Rounds)
+    replay, rounds = transcript.replay, transcript.replay.past_turns
+    assert isinstance(rounds, PastTurns)
     return replay.messages, replay.checkpoints, rounds.open, replay.restorable()
 
 

@@ -18,9 +18,7 @@ pytestmark = pytest.mark.integration
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
-async def test_status_and_figures_name_the_model_that_answered(
-    open_session: Open, monkeypatch: pytest.MonkeyPatch
-):
+async def test_status_and_figures_name_the_model_that_answered(open_session, monkeypatch):
     small, large = ScriptedModel(["a"], name="small"), ScriptedModel(["b"], name="large")
     picked, shown = iter([0, 1]), list[str]()
 

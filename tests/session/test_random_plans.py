@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 from msgspec import Struct
 
+from rows import every_row
 from scripted import Entry, OpenAIServer, RecordedRequest
 from session.trees import tree
 from ybs.checkpoints import scan, states
@@ -366,14 +367,14 @@ def play(seed: int, steps: int = 12) -> None:
 
 @pytest.mark.integration
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("seed", range(4))
+@every_row("seed", range(4))
 def test_what_undo_says_in_a_random_plan_is_what_it_did(seed: int):
     play(seed, steps=6)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("first", range(0, 60, 10))
+@every_row("first", range(0, 30, 10))
 def test_what_undo_says_in_many_random_plans_is_what_it_did(first: int):
     for seed in range(first, first + 10):
         play(seed)

@@ -78,10 +78,7 @@ async def test_a_typed_command_that_is_stopped_is_no_part_of_the_turn_before(
             assert stopped.finished.reason == "interrupted"
             assert [
                 type(e) for e in events.events if isinstance(e, TurnFinished | FilesChanged)
-            ] == [
-                TurnFinished,
-                FilesChanged,
-            ] * 2
+            ] == [TurnFinished, FilesChanged] * 2
             way = await session.history.undo()
             assert (way.files and way.files.paths, way.was_cut) == (("b.txt",), False)
             assert (project / "a.txt").read_text() == "1\n"

@@ -1,13 +1,9 @@
 """What a command has a terminal do, and what a frontend without one says instead."""
 
-from typing import Any
-
 import pytest
 
-from opened import Open
 from replies import shown
 from rows import every_row
-from scripted import OpenAIServer
 from ybs.session.reply import Outcome, Reply, Row, Table, TerminalActions
 
 
@@ -23,9 +19,7 @@ from ybs.session.reply import Outcome, Reply, Row, Table, TerminalActions
         ("/quit", {"wants_quit": True}, "/quit needs a terminal."),
     ],
 )
-def test_what_only_a_terminal_can_do_is_refused_in_one_sentence(
-    line: str, actions: dict[str, Any], said: str
-):
+def test_what_only_a_terminal_can_do_is_refused_in_one_sentence(line, actions, said):
     reply = Reply(text="The answer, 3 lines:", terminal=TerminalActions(**actions))
     assert reply.without_terminal(line) == Reply(text=said, is_error=True)
 
@@ -49,20 +43,18 @@ def test_a_draft_is_told_below_the_answer_and_the_rest_stays():
 
 
 @pytest.mark.integration
-async def test_real_commands_that_need_a_terminal_say_so_elsewhere(open_session: Open):
-    async with OpenAIServer(["one answer"]) as server:
-        session, _ = open_session(server)
-        async with session:
-            assert isinstance(await session.send("go"), Outcome)
-            said: dict[str, str] = {}
-            for line in ("/doctor", "/setup", "/copy", "/quit", "/qui", "/help", "!!ls", "/undo"):
-                reply = await session.handle(line)
-                assert isinstance(reply, Reply)
-                there = reply.without_terminal(line)
-                assert there.terminal == TerminalActions()
-                said[line] = shown(there)
+async def test_real_commands_that_need_a_terminal_say_so_elsewhere(playing):
+    async with playing(["one answer"]) as (session, _, _):
+        assert isinstance(await session.send("go"), Outcome)
+        said: dict[str, str] = {}
+        for line in ("/doctor", "/setup", "/copy", "/quit", "/qui", "/help", "!!ls", "/undo"):
+            reply = await session.handle(line)
+            assert isinstance(reply, Reply)
+            there = reply.without_terminal(line)
+            assert there.terminal == TerminalActions()
+            said[line] = shown(there)
     assert {line for line, text in said.items() if f"{line} needs a terminal." in text} == {
-        *("/doctor", "/setup", "/copy", "/quit", "/qui"),
+        *("/doctor", "/setup", "/copy", "/quit", "/qui")
     }
     assert said["!!ls"].startswith("!! needs a terminal.")
     assert said["/undo"].splitlines()[-1] == "For your next prompt: go"

@@ -9,18 +9,13 @@ import pytest
 from msgspec import Raw
 
 from replies import shown
-from scripted import (
-    AnthropicServer,
-    HttpError,
-    OpenAIServer,
-    ScriptedServer,
-)
+from scripted import AnthropicServer, HttpError, OpenAIServer, ScriptedServer
 from ybs.agent.model_choice import routed_for_sub_agent
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError
 from ybs.core.events import AssistantSaid, Noticed, RequestStarted
 from ybs.core.messages import ToolCall
-from ybs.frontends.subcommands.reach import look_at_model
+from ybs.frontends.subcommands.doctor import look_at_model
 from ybs.router.classifier import Features
 from ybs.router.database import Database
 from ybs.router.model import RoutedModel

@@ -78,9 +78,7 @@ async def reached(environment: ToolEnvironment, command: str = ASK) -> str:
 
 
 @pytest.mark.parametrize("how", ["background", "ampersand"])
-async def test_a_server_in_the_background_is_reached_by_the_next_command(
-    project: Path, how: str
-) -> None:
+async def test_a_server_in_the_background_is_reached_by_the_next_command(project, how):
     async with tools_in(project) as environment:
         if how == "background":
             started = await run(environment, serving(project), background=True)

@@ -10,12 +10,7 @@ import msgspec
 import pytest
 
 from opened import events_to
-from scripted import (
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    OpenAIServer,
-)
+from scripted import HttpError, Interrupted, OllamaServer, OpenAIServer
 from ybs import Session
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import ConfigError, YbsError
@@ -47,7 +42,7 @@ def write_settings(home: Path, settings: dict[str, object]) -> None:
 
 
 @pytest.mark.integration
-async def test_a_turn_reads_edits_runs_and_answers(project: Path, open_session: Open):
+async def test_a_turn_reads_edits_runs_and_answers(project: Path, playing):
     (project / "app.py").write_text("VALUE = 1\n")
     script = [
         call("read_file", path="app.py"),
@@ -55,10 +50,8 @@ async def test_a_turn_reads_edits_runs_and_answers(project: Path, open_session: 
         call("run_shell", command="cat app.py"),
         "Done.",
     ]
-    async with OpenAIServer(script) as server:
-        session, events = open_session(server, mode="bypass")
-        async with session:
-            outcome = await session.send("Set VALUE to 2.")
+    async with playing(script, mode="bypass") as (session, events, _):
+        outcome = await session.send("Set VALUE to 2.")
     assert outcome.finished.reason == "done"
     assert (outcome.text, outcome.refusals, outcome.finished.steps) == ("Done.", 0, 4)
     assert (project / "app.py").read_text() == "VALUE = 2\n"
@@ -68,11 +61,9 @@ async def test_a_turn_reads_edits_runs_and_answers(project: Path, open_session: 
     assert events.names[-4:] == ["TurnFinished", "FilesChanged", "Titled", "SessionEnded"]
 
 
-async def test_the_first_events_say_where_and_with_what(project: Path, open_session: Open):
-    async with OpenAIServer(["hi"]) as server:
-        session, events = open_session(server)
-        async with session:
-            await session.send("hello")
+async def test_the_first_events_say_where_and_with_what(project: Path, playing):
+    async with playing(["hi"]) as (session, events, _):
+        await session.send("hello")
     started = events.of(SessionStarted)[0]
     assert started.folder == str(project)
     assert started.config["provider"] == "openai"
@@ -81,14 +72,14 @@ async def test_the_first_events_say_where_and_with_what(project: Path, open_sess
 
 
 async def test_nobody_can_confirm_by_default_so_a_write_is_refused_and_the_turn_goes_on(
-    project: Path, open_session: Open
+    project: Path, playing
 ):
-    async with OpenAIServer(
-        [call("write_file", path="a.txt", content="x"), "I could not."]
-    ) as server:
-        session, events = open_session(server)
-        async with session:
-            outcome = await session.send("write it")
+    async with playing([call("write_file", path="a.txt", content="x"), "I could not."]) as (
+        session,
+        events,
+        _,
+    ):
+        outcome = await session.send("write it")
     assert outcome.refusals == 1
     assert outcome.text == "I could not."
     assert not (project / "a.txt").exists()
@@ -109,9 +100,7 @@ async def test_the_persons_reason_for_a_no_reaches_the_model(project: Path, open
 
 
 @pytest.mark.integration
-async def test_always_this_session_asks_once_for_what_its_rule_covers(
-    project: Path, open_session: Open
-):
+async def test_always_this_session_asks_once_for_what_its_rule_covers(project, open_session):
     asked: list[str] = []
 
     async def always(question: Question) -> Answer:
@@ -171,14 +160,12 @@ async def test_cancelling_kills_a_running_command(project: Path, open_session: O
 
 
 @pytest.mark.integration
-async def test_being_cancelled_from_outside_passes_on(open_session: Open):
-    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
-        session, _ = open_session(server)
-        async with session:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await session.send("hello")
-            assert not session.is_busy
+async def test_being_cancelled_from_outside_passes_on(playing):
+    async with playing([Interrupted(how="stall", after_frames=0)]) as (session, _, _):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await session.send("hello")
+        assert not session.is_busy
 
 
 async def test_closing_ends_a_running_turn(open_session: Open):
@@ -190,14 +177,12 @@ async def test_closing_ends_a_running_turn(open_session: Open):
         assert (await turn).finished.reason == "interrupted"
 
 
-async def test_an_outcome_can_be_checked(open_session: Open):
-    async with OpenAIServer([HttpError(status=401, message="bad key"), "better"]) as server:
-        session, _ = open_session(server)
-        async with session:
-            with pytest.raises(YbsError, match="refused the key") as caught:
-                (await session.send("hello")).check()
-            assert Remedy("set_key", "OPENAI_API_KEY") in caught.value.remedies
-            assert (await session.send("again")).check().text == "better"
+async def test_an_outcome_can_be_checked(playing):
+    async with playing([HttpError(status=401, message="bad key"), "better"]) as (session, _, _):
+        with pytest.raises(YbsError, match="refused the key") as caught:
+            (await session.send("hello")).check()
+        assert Remedy("set_key", "OPENAI_API_KEY") in caught.value.remedies
+        assert (await session.send("again")).check().text == "better"
 
 
 async def test_a_folder_that_does_not_exist_opens_no_session(project: Path):
@@ -210,37 +195,31 @@ async def test_a_folder_that_does_not_exist_opens_no_session(project: Path):
         )
 
 
-async def test_two_turns_at_once_are_refused(open_session: Open):
-    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
-        session, _ = open_session(server)
-        async with session:
-            turn = asyncio.create_task(session.send("hello"))
-            await server.received()
-            with pytest.raises(YbsError, match="ybs is still working"):
-                await session.send("me too")
-            assert (await session.handle("/clear")).is_error
-            assert (await session.handle("/model other")).is_error
-            session.cancel()
-            await turn
+async def test_two_turns_at_once_are_refused(playing):
+    async with playing([Interrupted(how="stall", after_frames=0)]) as (session, _, server):
+        turn = asyncio.create_task(session.send("hello"))
+        await server.received()
+        with pytest.raises(YbsError, match="ybs is still working"):
+            await session.send("me too")
+        assert (await session.handle("/clear")).is_error
+        assert (await session.handle("/model other")).is_error
+        session.cancel()
+        await turn
 
 
-async def test_a_provider_error_ends_the_turn_and_the_session_lives(open_session: Open):
-    async with OpenAIServer([HttpError(status=401, message="bad key"), "better"]) as server:
-        session, _ = open_session(server)
-        async with session:
-            outcome = await session.send("hello")
-            assert outcome.finished.reason == "error"
-            assert not outcome.finished.is_temporary
-            assert Remedy("set_key", "OPENAI_API_KEY") in outcome.finished.remedies
-            assert (await session.send("again")).text == "better"
+async def test_a_provider_error_ends_the_turn_and_the_session_lives(playing):
+    async with playing([HttpError(status=401, message="bad key"), "better"]) as (session, _, _):
+        outcome = await session.send("hello")
+        assert outcome.finished.reason == "error"
+        assert not outcome.finished.is_temporary
+        assert Remedy("set_key", "OPENAI_API_KEY") in outcome.finished.remedies
+        assert (await session.send("again")).text == "better"
 
 
 @pytest.mark.integration
-async def test_a_time_limit_stops_a_stalled_model(open_session: Open):
-    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
-        session, _ = open_session(server, timeout=0.2)
-        async with session:
-            outcome = await session.send("hello")
+async def test_a_time_limit_stops_a_stalled_model(playing):
+    async with playing([Interrupted(how="stall", after_frames=0)], timeout=0.2) as (session, _, _):
+        outcome = await session.send("hello")
     assert outcome.finished.reason == "limit"
 
 
@@ -268,9 +247,7 @@ async def test_a_blocked_typed_command_is_refused_and_the_model_is_told(open_ses
 
 
 @pytest.mark.integration
-async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
-    project: Path, open_session: Open
-):
+async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(project, open_session):
     async with OpenAIServer([]) as server:
         session, events = open_session(server)
         runs = asyncio.Event()
@@ -291,65 +268,53 @@ async def test_a_typed_command_is_part_of_the_turn_and_can_be_cancelled(
 
 
 @pytest.mark.integration
-async def test_a_dry_run_runs_no_typed_command_either(project: Path, open_session: Open):
-    async with OpenAIServer(["Right."]) as server:
-        session, _ = open_session(server, dry_run=True)
-        async with session:
-            await session.handle("!touch here")
+async def test_a_dry_run_runs_no_typed_command_either(project: Path, playing):
+    async with playing(["Right."], dry_run=True) as (session, _, _):
+        await session.handle("!touch here")
     assert not (project / "here").exists()
 
 
-async def test_a_cancel_before_the_first_step_ends_the_turn_all_the_same(open_session: Open):
-    async with OpenAIServer(["later"]) as server:
-        session, events = open_session(server)
-        async with session:
-            turn = asyncio.create_task(session.send("hello"))
-            await asyncio.sleep(0)
-            assert session.cancel()
-            assert (await turn).finished.reason == "interrupted"
-            assert len(events.of(TurnFinished)) == 1
-            assert (await session.send("again")).text == "later"
+async def test_a_cancel_before_the_first_step_ends_the_turn_all_the_same(playing):
+    async with playing(["later"]) as (session, events, _):
+        turn = asyncio.create_task(session.send("hello"))
+        await asyncio.sleep(0)
+        assert session.cancel()
+        assert (await turn).finished.reason == "interrupted"
+        assert len(events.of(TurnFinished)) == 1
+        assert (await session.send("again")).text == "later"
 
 
-async def test_the_events_of_a_turn_come_as_an_iterator(open_session: Open):
-    async with OpenAIServer(["hello"]) as server:
-        session, recorded = open_session(server)
-        async with session:
-            told = [envelope async for envelope in events_of(session, "hi")]
+async def test_the_events_of_a_turn_come_as_an_iterator(playing):
+    async with playing(["hello"]) as (session, recorded, _):
+        told = [envelope async for envelope in events_of(session, "hi")]
     assert told == recorded.envelopes[:-1]
     assert isinstance(told[-1].event, TurnFinished)
     assert {(each.session, each.agent) for each in told} == {(session.id, "main")}
 
 
-async def test_leaving_the_iterator_cancels_the_turn(open_session: Open):
-    async with OpenAIServer([Interrupted(how="stall", after_frames=4)]) as server:
-        session, recorded = open_session(server)
-        async with session:
-            async with aclosing(events_of(session, "hi")) as told:
-                async for envelope in told:
-                    if isinstance(envelope.event, TextStreamed):
-                        break
-            assert not session.is_busy
+async def test_leaving_the_iterator_cancels_the_turn(playing):
+    async with playing([Interrupted(how="stall", after_frames=4)]) as (session, recorded, _):
+        async with aclosing(events_of(session, "hi")) as told:
+            async for envelope in told:
+                if isinstance(envelope.event, TextStreamed):
+                    break
+        assert not session.is_busy
     assert recorded.of(TurnFinished)[0].reason == "interrupted"
 
 
-async def test_an_error_of_a_turn_comes_out_of_the_iterator(open_session: Open):
-    async with OpenAIServer([Interrupted(how="stall", after_frames=0)]) as server:
-        session, _ = open_session(server)
-        async with session:
-            turn = asyncio.create_task(session.send("hello"))
-            await server.received()
-            with pytest.raises(YbsError, match="ybs is still working"):
-                [_ async for _ in events_of(session, "me too")]
-            session.cancel()
-            await turn
+async def test_an_error_of_a_turn_comes_out_of_the_iterator(playing):
+    async with playing([Interrupted(how="stall", after_frames=0)]) as (session, _, server):
+        turn = asyncio.create_task(session.send("hello"))
+        await server.received()
+        with pytest.raises(YbsError, match="ybs is still working"):
+            [_ async for _ in events_of(session, "me too")]
+        session.cancel()
+        await turn
 
 
-async def test_a_blank_line_asks_nobody_anything(open_session: Open):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            assert await session.handle("   ") == Reply(text="")
+async def test_a_blank_line_asks_nobody_anything(playing):
+    async with playing([]) as (session, _, _):
+        assert await session.handle("   ") == Reply(text="")
 
 
 @pytest.mark.integration
@@ -362,20 +327,16 @@ async def test_closing_twice_ends_the_session_once(open_session: Open):
     assert len(events.of(SessionEnded)) == 1
 
 
-async def test_a_bare_exclamation_mark_prints_the_usage(open_session: Open):
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server)
-        async with session:
-            reply = await session.handle("!  ")
+async def test_a_bare_exclamation_mark_prints_the_usage(playing):
+    async with playing([]) as (session, _, _):
+        reply = await session.handle("!  ")
     assert isinstance(reply, Reply)
     assert reply.is_error
     assert "!COMMAND" in reply.text
 
 
 @pytest.mark.integration
-async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(
-    home: Path, open_session: Open
-):
+async def test_switching_keeps_the_conversation_and_the_new_provider_gets_it(home, open_session):
     async with OpenAIServer(["one"]) as first, OllamaServer(["two"]) as second:
         own = {"endpoint": second.url, "wire": "ollama", "model": "m"}
         write_settings(home, {"providers": {"mine": own}})
@@ -407,22 +368,20 @@ async def test_switching_warns_when_the_conversation_no_longer_fits(home: Path, 
     assert "does not fit" in reply.text
 
 
-async def test_an_unknown_provider_changes_nothing(open_session: Open):
-    async with OpenAIServer(["still here"]) as server:
-        session, _ = open_session(server)
-        async with session:
-            reply = await session.handle("/provider olama")
-            assert isinstance(reply, Reply)
-            assert reply.is_error
-            assert "ollama" in reply.text
-            assert (await session.send("hello")).text == "still here"
+async def test_an_unknown_provider_changes_nothing(playing):
+    async with playing(["still here"]) as (session, _, _):
+        reply = await session.handle("/provider olama")
+        assert isinstance(reply, Reply)
+        assert reply.is_error
+        assert "ollama" in reply.text
+        assert (await session.send("hello")).text == "still here"
 
 
-async def test_dry_run_shows_the_calls_and_does_nothing(project: Path, open_session: Open):
-    async with OpenAIServer([call("write_file", path="a.txt", content="x")]) as server:
-        session, events = open_session(server, mode="bypass", dry_run=True)
-        async with session:
-            outcome = await session.send("write")
+async def test_dry_run_shows_the_calls_and_does_nothing(project: Path, playing):
+    async with playing(
+        [call("write_file", path="a.txt", content="x")], mode="bypass", dry_run=True
+    ) as (session, events, _):
+        outcome = await session.send("write")
     assert outcome.finished.reason == "dry_run"
     assert not (project / "a.txt").exists()
     assert "Not executed" in events.of(ToolFinished)[0].output
@@ -439,16 +398,14 @@ async def test_sinks_can_leave(open_session: Open):
     assert seen == []
 
 
-async def test_the_status_counts_what_the_provider_reports(project: Path, open_session: Open):
+async def test_the_status_counts_what_the_provider_reports(project: Path, playing):
     from ybs.core.messages import Usage
 
     usage = Usage(input_tokens=1_500, output_tokens=3)
-    async with OpenAIServer([answer("hi", usage=usage)]) as server:
-        session, _ = open_session(server)
-        async with session:
-            before = session.status()
-            await session.send("hello")
-            after = session.status()
+    async with playing([answer("hi", usage=usage)]) as (session, _, _):
+        before = session.status()
+        await session.send("hello")
+        after = session.status()
     assert before.context_tokens > 0  # an estimate: prompt and tools
     assert (after.context_tokens, after.usage.output_tokens) == (1_503, 3)
     assert (after.provider, after.model, after.mode) == ("openai", "scripted", "ask")

@@ -89,9 +89,7 @@ async def test_sessions_of_a_project_have_one_program_until_the_last_of_them_end
     [({"shared": False}, {}), ({"elicitation": True}, {}), ({"env": {"A": "${WHO}"}}, {})],
     ids=["not shared", "asks", "same variables"],
 )
-async def test_what_is_shared_is_what_is_the_same(
-    project: Path, home: Path, entry: dict[str, Any], options: dict[str, Any]
-):
+async def test_what_is_shared_is_what_is_the_same(project, home, entry, options):
     configure(demo=entry_of(home, COUNTING, **entry))
     os.environ["WHO"] = "me"
     try:
@@ -103,9 +101,7 @@ async def test_what_is_shared_is_what_is_the_same(
     assert len(pids) == (1 if "env" in entry else 2)
 
 
-async def test_other_folders_and_other_walls_have_programs_of_their_own(
-    project: Path, home: Path, tmp_path: Path
-):
+async def test_other_folders_and_other_walls_have_programs_of_their_own(project, home, tmp_path):
     configure(demo=entry_of(home, COUNTING))
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -145,9 +141,7 @@ async def test_why_one_does_not_start_is_said_to_each(project: Path, home: Path)
             assert "no database" in " ".join(each.text for each in events.of(Noticed))
 
 
-async def test_one_that_is_given_up_while_it_starts_leaves_the_others_waiting(
-    project: Path, home: Path
-):
+async def test_one_that_is_given_up_while_it_starts_leaves_the_others_waiting(project, home):
     configure(demo=entry_of(home, "time.sleep(0.5)" + COUNTING))
     async with Hub() as hub:
         one, other = opened(hub, project, "hello"), opened(hub, project, ask())

@@ -122,9 +122,7 @@ def checking(keys: list[str], tokens: list[str], wrong: list[str]) -> Any:
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-async def test_keys_secrets_and_words_of_a_session_are_in_no_other(
-    order: list[tuple[int, bool]], seed: int, project: Path, home: Path
-):
+async def test_keys_secrets_and_words_of_a_session_are_in_no_other(order, seed, project, home):
     """Three sessions with keys and secrets of their own take turns on one connection, and some at once."""
     random = Random(seed)
     letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -177,9 +175,7 @@ async def mapped(session: Any, words: str) -> Any:
 
 
 @pytest.mark.timeout(60)
-async def test_sessions_of_a_project_have_one_process_that_maps_it_and_no_others_answers(
-    project: Path,
-):
+async def test_sessions_of_a_project_have_one_process_that_maps_it_and_no_others_answers(project):
     for number in range(12):
         (project / f"part_{number}.py").write_text(f"def find_{number}(): pass\n")
     async with OpenAIServer() as server, Hub() as hub:

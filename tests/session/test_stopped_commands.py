@@ -32,9 +32,7 @@ def told(server: OpenAIServer) -> str:
     return next(each["content"] for each in messages if each["role"] == "tool")
 
 
-async def test_at_the_end_of_its_time_a_turn_keeps_the_output_and_asks_no_more(
-    open_session: Open,
-):
+async def test_at_the_end_of_its_time_a_turn_keeps_the_output_and_asks_no_more(open_session: Open):
     async with OpenAIServer([call("run_shell", command=LONG), "never read"]) as server:
         session, events = open_session(server, timeout=1.0, mode="bypass")
         async with session, asyncio.timeout(8):

@@ -16,12 +16,7 @@ from ybs.core.events import Event, ToolFinished
 from ybs.core.messages import Text, ToolCall, Usage, UserMessage
 from ybs.core.ports import Answer, Question
 from ybs.session.session import Session
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, call
 from ybs.testing.script import ScriptedAnswer
 
 Open = Callable[..., tuple[Session, RecordedEvents]]

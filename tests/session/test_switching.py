@@ -140,9 +140,7 @@ async def test_the_map_is_as_large_as_the_new_model_has_room_for(repository: Pat
         assert context.mapper.tokens == 0
 
 
-async def test_a_resumed_session_names_the_model_that_answered_last_and_its_provider(
-    repository: Path,
-) -> None:
+async def test_a_resumed_session_names_the_model_that_answered_last_and_its_provider(repository):
     async with (
         OllamaServer(["one", "x"], models=["small:1b"]) as near,
         OpenAIServer(["two"], models=["large"]) as far,
@@ -172,9 +170,7 @@ async def test_a_resumed_session_names_the_model_that_answered_last_and_its_prov
             assert "/provider far large switches back." in session.resumed.text
 
 
-async def test_a_switch_is_one_line_of_the_transcript_and_no_title_is_repeated(
-    repository: Path,
-) -> None:
+async def test_a_switch_is_one_line_of_the_transcript_and_no_title_is_repeated(repository):
     async with (
         OllamaServer(["one"], models=["small:1b", "other:1b"]) as near,
         Session.open(

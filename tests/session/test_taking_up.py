@@ -52,9 +52,7 @@ def said(server: OpenAIServer) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-async def test_a_command_that_ran_is_told_as_interrupted_and_not_run_again(
-    open_session: Open, project: Path
-):
+async def test_a_command_that_ran_is_told_as_interrupted_and_not_run_again(open_session, project):
     (project / "a").write_text("text")
     shell = call("run_shell", command="echo 1 >> made; echo x")
     together = answer(shell, call("read_file", path="a"))
@@ -81,9 +79,7 @@ async def test_a_command_that_ran_is_told_as_interrupted_and_not_run_again(
 
 @pytest.mark.slow
 @every_row("is_allowed", [True, False])
-async def test_a_question_that_was_open_is_asked_again(
-    open_session: Open, project: Path, is_allowed: bool
-):
+async def test_a_question_that_was_open_is_asked_again(open_session, project, is_allowed):
     (project / "a").write_text("text")
     async with OpenAIServer([call("delete_file", path="a"), "all done"]) as server:
         await killed(project, server, "", mode="ask")
@@ -117,9 +113,7 @@ async def test_a_turn_that_had_no_answer_yet_is_answered(open_session: Open, pro
         assert len(events.of(TurnFinished)) == 1
 
 
-async def test_a_turn_that_ended_or_a_session_that_is_new_has_nothing_to_take_up(
-    open_session: Open,
-):
+async def test_a_turn_that_ended_or_a_session_that_is_new_has_nothing_to_take_up(open_session):
     async with OpenAIServer(["fine"]) as server:
         session, _ = open_session(server)
         async with session:

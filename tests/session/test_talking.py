@@ -79,9 +79,7 @@ async def test_what_is_told_about_words_for_the_running_turn_comes_behind_them(
         await session.close()
 
 
-def test_the_time_of_a_turn_leaves_out_that_of_its_questions(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_time_of_a_turn_leaves_out_that_of_its_questions(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("ybs.session.tally.monotonic", lambda: now[0])
     tally = Tally()
@@ -172,9 +170,7 @@ async def test_a_typed_command_goes_on_in_the_background(open_session: Open, pro
 
 @pytest.mark.integration
 @pytest.mark.parametrize("streams", ["", ">&2", "both"])
-async def test_nothing_of_what_a_typed_command_prints_is_lost_at_any_length(
-    streams: str, open_session: Open
-) -> None:
+async def test_nothing_of_what_a_typed_command_prints_is_lost_at_any_length(streams, open_session):
     lengths = (600, 5_100, 7_000, 9_500, 9_700, 9_990, 10_100, 12_000)
     async with OpenAIServer(["ok"] * len(lengths)) as server:
         session, events = open_session(server)

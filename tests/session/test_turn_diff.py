@@ -41,17 +41,12 @@ ROWS = (
         "edited p",
         "edited p (not kept)",
     ),
-    (
-        _file(b"a" * 1_000_001),
-        _file(b"b"),
-        "edited p",
-        "edited p (1,000,001 to 1 bytes)",
-    ),
+    (_file(b"a" * 1_000_001), _file(b"b"), "edited p", "edited p (1,000,001 to 1 bytes)"),
     (
         _file(b"a"),
         State(kind="file", mode=0o644, size=1, digest="0"),
         "edited p",
-        "edited p (what was kept of it is gone)",
+        "edited p (its saved copy is missing)",
     ),
 )
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from scripted import OpenAIServer
 from ybs.agent.hooks import TurnHook
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit
@@ -33,28 +32,22 @@ class Noting(TurnHook):
 
 
 @pytest.mark.integration
-async def test_the_first_hook_is_the_outermost(open_session: Open):
+async def test_the_first_hook_is_the_outermost(playing):
     log: list[str] = []
-    async with OpenAIServer(["done"]) as server:
-        session, _ = open_session(server, hooks=[Noting("one", log), Noting("two", log)])
-        async with session:
-            assert (await session.send("go")).text == "done"
+    async with playing(["done"], hooks=[Noting("one", log), Noting("two", log)]) as (session, _, _):
+        assert (await session.send("go")).text == "done"
     assert log == ["before one", "before two", "after two", "after one"]
 
 
 @pytest.mark.parametrize("failing", ["one", "two"])
 @pytest.mark.parametrize("place", ["before", "after"])
-async def test_every_hook_ends_a_turn_also_where_another_one_fails(
-    open_session: Open, failing: str, place: str
-):
+async def test_every_hook_ends_a_turn_also_where_another_one_fails(playing, failing, place):
     log: list[str] = []
     hooks = [Noting(number, log, place if number == failing else "") for number in ("one", "two")]
-    async with OpenAIServer(["done", "done"]) as server:
-        session, _ = open_session(server, hooks=hooks)
-        async with session:
-            with pytest.raises(YbsError, match=f"{failing} fails {place} the turn"):
-                await session.send("go")
-            assert not session.is_busy
+    async with playing(["done", "done"], hooks=hooks) as (session, _, _):
+        with pytest.raises(YbsError, match=f"{failing} fails {place} the turn"):
+            await session.send("go")
+        assert not session.is_busy
     assert log[-2:] == ["after two", "after one"]
     assert (
         log[:-2]

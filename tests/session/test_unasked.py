@@ -106,9 +106,7 @@ async def test_a_reader_is_not_asked_about_and_nothing_is_kept_for_undo(
 
 
 @both
-async def test_a_check_of_python_files_writes_its_caches_elsewhere(
-    open_session, make, project: Path
-) -> None:
+async def test_a_check_of_python_files_writes_its_caches_elsewhere(open_session, make, project):
     (project / "main.py").write_text("x = 1\n")
     session = open_session(make)
     for command in ("python3 -m py_compile main.py", "python3 -m compileall -q ."):
@@ -143,9 +141,7 @@ async def test_always_stands_for_the_program(open_session, make, project: Path) 
 
 
 @both
-async def test_what_is_stopped_by_the_network_is_asked_about_with_the_network(
-    open_session, make
-) -> None:
+async def test_what_is_stopped_by_the_network_is_asked_about_with_the_network(open_session, make):
     session = open_session(make)
     session.answer = Answer(is_allowed=False)
     reach = 'import socket; socket.create_connection(("192.0.2.1", 80), 1)'
@@ -157,9 +153,7 @@ async def test_what_is_stopped_by_the_network_is_asked_about_with_the_network(
 
 
 @both
-async def test_a_database_that_is_only_read_needs_no_question(
-    open_session, make, project: Path
-) -> None:
+async def test_a_database_that_is_only_read_needs_no_question(open_session, make, project):
     import sqlite3
 
     with sqlite3.connect(project / "a.db") as made:
@@ -183,9 +177,7 @@ async def test_a_run_that_took_long_is_not_begun_again_without_a_word(
 
 
 @both
-async def test_in_deny_the_model_is_told_that_nothing_was_changed(
-    open_session, make, project: Path
-) -> None:
+async def test_in_deny_the_model_is_told_that_nothing_was_changed(open_session, make, project):
     session = open_session(make, "deny")
     result = await session.run(f"{WRITES}; cat main.py")
     assert (project / "main.py").exists()
@@ -231,9 +223,7 @@ async def test_a_program_of_the_project_is_held_as_any_other(
 
 
 @both
-async def test_what_goes_on_in_the_background_is_asked_about_first(
-    open_session, make, project: Path
-) -> None:
+async def test_what_goes_on_in_the_background_is_asked_about_first(open_session, make, project):
     session = open_session(make)
     session.answer = Answer(is_allowed=False)
     for command, more in (("sleep 9", {"background": True}), ("sleep 9 &", {})):

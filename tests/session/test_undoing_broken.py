@@ -112,9 +112,7 @@ async def _break_off(
     return breaks
 
 
-async def test_what_a_killed_undo_left_beside_a_file_goes(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_a_killed_undo_left_beside_a_file_goes(project, monkeypatch):
     (project / "a").write_text("1")
     play = Play(project)
     name = await play.name(lambda: (project / "a").write_text("2"))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from scripted import OpenAIServer
 from session.test_undoing import Play
 from session.test_undoing_broken import Failing
 from session.trees import tree
@@ -20,31 +19,29 @@ pytestmark = pytest.mark.integration
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
-async def test_a_redo_after_a_forced_undo_brings_the_persons_own_lines_back(
-    open_session: Open, project: Path
-):
-    async with OpenAIServer([call("write_file", path="a", content="1\n"), "done"]) as server:
-        session, events = open_session(server, mode="bypass")
-        async with session:
-            await session.send("write it")
-            (project / "a").write_text("1\nmine\n")
-            assert getattr(await session.handle("/undo"), "is_error", False)
-            await session.handle("/undo force")
-            assert not (project / "a").exists()
-            await session.handle("/redo")
-            assert (project / "a").read_text() == "1\nmine\n"
-            first, second = events.of(FilesRestored)
-            assert (first.is_redo, second.is_redo) == (False, True)
-            assert first.checkpoints == second.checkpoints
-            assert len(session.journal.replay.checkpoints) == 1
-            (project / "a").write_text("1\n")
-            await session.handle("/undo")
-            assert not (project / "a").exists()
+async def test_a_redo_after_a_forced_undo_brings_the_persons_own_lines_back(playing, project):
+    async with playing([call("write_file", path="a", content="1\n"), "done"], mode="bypass") as (
+        session,
+        events,
+        _,
+    ):
+        await session.send("write it")
+        (project / "a").write_text("1\nmine\n")
+        assert getattr(await session.handle("/undo"), "is_error", False)
+        await session.handle("/undo force")
+        assert not (project / "a").exists()
+        await session.handle("/redo")
+        assert (project / "a").read_text() == "1\nmine\n"
+        first, second = events.of(FilesRestored)
+        assert (first.is_redo, second.is_redo) == (False, True)
+        assert first.checkpoints == second.checkpoints
+        assert len(session.journal.replay.checkpoints) == 1
+        (project / "a").write_text("1\n")
+        await session.handle("/undo")
+        assert not (project / "a").exists()
 
 
-async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_forced_undo_that_breaks_off_anywhere_forgets_nothing(tmp_path, monkeypatch):
     broken = 0
     for passing in range(0, 20, 3):
         project = tmp_path / str(passing)

@@ -49,9 +49,7 @@ async def test_ignored_files_are_undone_too_but_those_in_bulk_folders_stay(play:
     assert tree(play.project) == before | after | {"build/x": ("file", 0o644, b"2")}
 
 
-async def test_what_is_in_a_bulk_folder_is_not_taken_for_new_where_git_ignores_it_no_more(
-    play: Play,
-):
+async def test_what_is_in_a_bulk_folder_is_not_taken_for_new_where_git_ignores_it_no_more(play):
     (play.project / ".gitignore").write_text("out/\n")
     (play.project / "out").mkdir()
     (play.project / "out" / "x").write_text("kept")
@@ -127,9 +125,7 @@ async def test_an_ignored_file_that_goes_on_changing_is_left_and_stops_nothing(p
 
 
 @pytest.mark.integration
-async def test_of_many_ignored_files_the_first_are_kept_and_the_others_named(
-    play: Play, monkeypatch: pytest.MonkeyPatch
-):
+async def test_of_many_ignored_files_the_first_are_kept_and_the_others_named(play, monkeypatch):
     monkeypatch.setattr(scan, "MOST_IGNORED_BYTES", 10)
     monkeypatch.setattr(project_walk, "MOST_IGNORED", 4)
     (play.project / ".gitignore").write_text("*.log\nlogs/\n")

@@ -94,9 +94,7 @@ _looks = st.sampled_from((1, 1, 2, 99))
 @pytest.mark.integration
 @settings(max_examples=10)
 @given(_firsts, _plans, _steps, _looks)
-def test_undo_and_redo_give_each_tree_again_byte_for_byte(
-    first: list[Act], plan: list[list[Act]], step: int, looks: int
-):
+def test_undo_and_redo_give_each_tree_again_byte_for_byte(first, plan, step, looks):
     _play(first, plan, step, looks)
 
 
@@ -104,7 +102,5 @@ def test_undo_and_redo_give_each_tree_again_byte_for_byte(
 @pytest.mark.timeout(300)
 @settings(max_examples=60)
 @given(_firsts, _plans, _steps, _looks)
-def test_undo_and_redo_give_each_tree_again_in_many_more_cases(
-    first: list[Act], plan: list[list[Act]], step: int, looks: int
-):
+def test_undo_and_redo_give_each_tree_again_in_many_more_cases(first, plan, step, looks):
     _play(first, plan, step, looks)

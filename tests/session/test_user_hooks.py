@@ -65,9 +65,7 @@ async def ran(open_session: Open, script: list[Any], **options: Any) -> Recorded
     return events
 
 
-async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(
-    open_session: Open, project: Path
-):
+async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(open_session, project):
     options = with_hooks(PreToolUse=hook("echo 'not on Mondays' >&2; exit 2", "Bash"))
     script = [call("run_shell", command="touch made"), "Sorry."]
     events = await ran(open_session, script, mode="bypass", **options)
@@ -77,9 +75,7 @@ async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(
     assert not (project / "made").exists()
 
 
-async def test_a_hook_gets_a_call_in_the_names_that_hooks_are_written_for(
-    open_session: Open, project: Path
-):
+async def test_a_hook_gets_a_call_in_the_names_that_hooks_are_written_for(open_session, project):
     options = with_hooks(PreToolUse=hook(KEPT, "Write|Edit"), PostToolUse=hook(KEPT, "write_file"))
     script = [
         call("write_file", path="a.txt", content="x"),
@@ -113,9 +109,7 @@ async def test_conditions_and_shell_results_are_as_hooks_expect(open_session: Op
     assert after["tool_response"]["stdout"] == "two three\n"
 
 
-async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(
-    open_session: Open, project: Path
-):
+async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(open_session, project):
     given = {"file_path": "b.txt", "content": "y"}
     options = with_hooks(PreToolUse=hook(pre(updatedInput=given), "Write"))
     script = [call("write_file", path="a.txt", content="x"), "Done."]
@@ -128,9 +122,7 @@ async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(
     assert results(events)[0].is_refused
 
 
-async def test_allow_spares_a_question_and_denies_of_the_policy_stand(
-    open_session: Open, project: Path
-):
+async def test_allow_spares_a_question_and_denies_of_the_policy_stand(open_session, project):
     options = with_hooks(PreToolUse=hook(pre(permissionDecision="allow")))
     asked: list[Question] = []
 
@@ -176,9 +168,7 @@ async def test_deny_beats_allow_of_another_hook(open_session: Open, project: Pat
     assert results(events)[0].output.endswith("no")
 
 
-async def test_what_hooks_add_stands_with_the_words_and_the_results(
-    open_session: Open, project: Path
-):
+async def test_what_hooks_add_stands_with_the_words_and_the_results(playing, project):
     options = with_hooks(
         SessionStart=hook("echo 'The build is red.'"),
         Stop=hook("""echo '{"async": true}'; echo '{"systemMessage": "All is told."}'"""),
@@ -187,12 +177,10 @@ async def test_what_hooks_add_stands_with_the_words_and_the_results(
         PostToolUse=hook(answering(decision="block", reason="Run the linter.")),
     )
     script = [call("list_files", pattern="*"), "Done."]
-    async with OpenAIServer(script) as server:
-        session, events = open_session(server, **options)
-        async with session:
-            await session.send("Go on.")
-            await session.close()
-            first = next(m for m in session.conversation.messages if isinstance(m, UserMessage))
+    async with playing(script, **options) as (session, events, _):
+        await session.send("Go on.")
+        await session.close()
+        first = next(m for m in session.conversation.messages if isinstance(m, UserMessage))
     assert first.words == "Go on."
     assert notices(events) == ["All is told."]
     assert "The build is red.\nIt rains." in first.text
@@ -200,27 +188,25 @@ async def test_what_hooks_add_stands_with_the_words_and_the_results(
     assert "Run the linter." in results(events)[0].output
 
 
-async def test_what_a_formatter_changes_is_undone_with_the_call(open_session: Open, project: Path):
+async def test_what_a_formatter_changes_is_undone_with_the_call(playing, project: Path):
     command = "cat >/dev/null; sed -i 's/x/formatted/' $YBS_PROJECT_DIR/a.txt"
     options = with_hooks(PostToolUse=hook(command, "Write"))
-    async with OpenAIServer([call("write_file", path="a.txt", content="x"), "Done."]) as server:
-        session, _ = open_session(server, mode="bypass", **options)
-        async with session:
-            await session.send("Go on.")
-            assert (project / "a.txt").read_text() == "formatted"
-            await session.handle("/undo")
+    async with playing(
+        [call("write_file", path="a.txt", content="x"), "Done."], mode="bypass", **options
+    ) as (session, _, _):
+        await session.send("Go on.")
+        assert (project / "a.txt").read_text() == "formatted"
+        await session.handle("/undo")
     assert not (project / "a.txt").exists()
 
 
-async def test_a_blocked_prompt_is_not_sent(open_session: Open, project: Path):
+async def test_a_blocked_prompt_is_not_sent(playing, project: Path):
     options = with_hooks(UserPromptSubmit=hook("echo 'no names, please' >&2; exit 2"))
-    async with OpenAIServer([]) as server:
-        session, _ = open_session(server, **options)
-        async with session:
-            with pytest.raises(PromptBlocked, match="no names, please"):
-                await session.send("Who is Ada?")
-            assert not session.conversation.messages
-            assert not server.requests
+    async with playing([], **options) as (session, _, server):
+        with pytest.raises(PromptBlocked, match="no names, please"):
+            await session.send("Who is Ada?")
+        assert not session.conversation.messages
+        assert not server.requests
 
 
 async def test_a_stop_hook_has_the_turn_go_on_and_ends_sometime(open_session: Open, project: Path):
@@ -257,15 +243,13 @@ async def test_the_end_of_a_session_and_a_question_are_told(open_session: Open, 
     assert facts["Notification"]["notification_type"] == "permission_prompt"
 
 
-async def test_a_compaction_can_be_blocked(open_session: Open, project: Path):
+async def test_a_compaction_can_be_blocked(playing, project: Path):
     options = with_hooks(
         PreCompact=hook("cat >$YBS_PROJECT_DIR/seen-1.json; echo 'not now' >&2; exit 2", "manual")
     )
-    async with OpenAIServer(["Done."]) as server:
-        session, events = open_session(server, **options)
-        async with session:
-            await session.send("Go on.")
-            assert await session.compact("names") is None
+    async with playing(["Done."], **options) as (session, events, _):
+        await session.send("Go on.")
+        assert await session.compact("names") is None
     assert any("not now" in text for text in notices(events))
     assert seen(project)[0]["custom_instructions"] == "names"
 
@@ -283,9 +267,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-async def test_a_hook_that_misbehaves_holds_up_nothing(
-    open_session: Open, project: Path, name: str
-):
+async def test_a_hook_that_misbehaves_holds_up_nothing(open_session, project, name):
     command, told = HOSTILE[name]
     seconds = 0.2 if "within" in told else 30
     options = with_hooks(PreToolUse=hook(command, timeout=seconds))
@@ -295,15 +277,13 @@ async def test_a_hook_that_misbehaves_holds_up_nothing(
     assert not any("\x1b" in text for text in notices(events))
 
 
-async def test_an_endless_output_is_bounded(open_session: Open, project: Path):
+async def test_an_endless_output_is_bounded(playing, project: Path):
     options = with_hooks(UserPromptSubmit=hook("head -c 3000000 /dev/zero | tr '\\0' x"))
-    async with OpenAIServer(["Done."]) as server:
-        session, _ = open_session(server, **options)
-        async with session:
-            await session.send("Go on.")
-            first = session.conversation.messages[0]
-            assert isinstance(first, UserMessage)
-            assert len(first.text) < 11_000
+    async with playing(["Done."], **options) as (session, _, _):
+        await session.send("Go on.")
+        first = session.conversation.messages[0]
+        assert isinstance(first, UserMessage)
+        assert len(first.text) < 11_000
 
 
 async def test_what_a_hook_leaves_behind_is_ended(open_session: Open, project: Path):
@@ -312,17 +292,19 @@ async def test_what_a_hook_leaves_behind_is_ended(open_session: Open, project: P
     assert not is_alive(int((project / "child").read_text()))
 
 
-async def test_wrong_definitions_are_named_and_the_others_run(open_session: Open, project: Path):
+async def test_wrong_definitions_are_named_and_the_others_run(playing, project: Path):
     hooks = {
         "PreToolUse": [hook("exit 2", "["), {"matcher": "Bash"}, hook("exit 2", "Glob")],
         "Stop": [{"hooks": [{"type": "prompt", "prompt": "?"}, {"type": "command"}]}],
         "Teleport": [hook("true")],
     }
-    async with OpenAIServer([call("list_files", pattern="*"), "Done."]) as server:
-        session, events = open_session(server, overrides={"hooks": hooks})
-        async with session:
-            warnings = "\n".join(session.warnings)
-            await session.send("Go on.")
+    async with playing([call("list_files", pattern="*"), "Done."], overrides={"hooks": hooks}) as (
+        session,
+        events,
+        _,
+    ):
+        warnings = "\n".join(session.warnings)
+        await session.send("Go on.")
     assert results(events)[0].is_refused
     for said in ("regular expression", "form", "'prompt'", "no command", "Teleport"):
         assert said in warnings
@@ -340,21 +322,19 @@ def lines_of(project: Path, event: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("sandbox", [False, True])
-async def test_the_transcript_has_lines_as_hooks_know_them(open_session: Open, project: Path, sandbox: bool):  # fmt: skip
+async def test_the_transcript_has_lines_as_hooks_know_them(playing, project: Path, sandbox: bool):  # fmt: skip
     secret = "ghp" + "_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     settings = {"hooks": {event: [hook(TRANSCRIPT, project="write")] for event in ("SessionStart", "PostToolUse", "Stop")}}  # fmt: skip
     trusted(project, settings)
     script = [call("read_file", path="a.txt"), "It is there.", "And so it goes on."]
     put(project, "a.txt", f"key = {secret}")
-    async with OpenAIServer(script) as server:
-        session, events = open_session(server, sandbox=sandbox)
-        async with session:
-            if sandbox and session.environment.sandbox.backend.name == "none":
-                pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
-            await session.send("Look into a.txt.")
-            first = lines_of(project, "Stop")
-            await session.send("Go on.")
-            name = session.journal.name
+    async with playing(script, sandbox=sandbox) as (session, events, _):
+        if sandbox and session.environment.sandbox.backend.name == "none":
+            pytest.skip(f"NOT TESTED: {session.environment.sandbox.backend.why}")
+        await session.send("Look into a.txt.")
+        first = lines_of(project, "Stop")
+        await session.send("Go on.")
+        name = session.journal.name
     assert not [text for text in notices(events) if "hook" in text]
     assert lines_of(project, "SessionStart") == []
     roles = [(each["type"], each["message"]["role"]) for each in first]
@@ -504,7 +484,7 @@ async def test_local_hooks_of_a_project_run_once_it_is_trusted(open_session: Ope
 
 
 async def test_the_hooks_of_a_project_run_once_it_is_trusted_and_only_tighten(
-    open_session: Open, project: Path
+    open_session: Open, playing, project: Path
 ):
     put(project, "check.sh", 'echo \'{"decision": "approve"}\'; touch ran', 0o755)
     settings = {"hooks": {"PreToolUse": [hook('sh "$CLAUDE_PROJECT_DIR"/check.sh')]}}
@@ -518,11 +498,9 @@ async def test_the_hooks_of_a_project_run_once_it_is_trusted_and_only_tighten(
     assert results(events)[0].is_refused  # nobody was there to say yes
     (project / "ran").unlink()
 
-    async with OpenAIServer(script) as server:
-        session, events = open_session(server)
-        async with session:
-            put(project, "check.sh", "touch owned", 0o755)
-            await session.send("Go on.")
+    async with playing(script) as (session, events, _):
+        put(project, "check.sh", "touch owned", 0o755)
+        await session.send("Go on.")
     assert not (project / "owned").exists()
     assert any("not the program that you trust" in text for text in notices(events))
 
@@ -542,7 +520,7 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("command", "file"), SPELLINGS)
 async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_spelling(
-    open_session: Open, project: Path, command: str, file: str
+    open_session: Open, playing, project: Path, command: str, file: str
 ):
     shell, python = (
         "#!/bin/sh\necho {0} >&2; exit 2",
@@ -559,11 +537,9 @@ async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_sp
     events = await ran(open_session, script)
     assert "seen" in results(events)[0].output
     evil = (python if file.endswith(".py") else shell).format("owned")
-    async with OpenAIServer(script) as server:
-        session, events = open_session(server)
-        async with session:
-            put(project, file, evil, 0o755)
-            await session.send("Go on.")
+    async with playing(script) as (session, events, _):
+        put(project, file, evil, 0o755)
+        await session.send("Go on.")
     assert "owned" not in results(events)[0].output
     assert any(f"{file} is not the program that you trust" in text for text in notices(events))
     events = await ran(open_session, script)  # which waits for a new question
@@ -573,9 +549,7 @@ async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_sp
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 @pytest.mark.parametrize("make", [bubblewrap, landlock])
-async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(
-    make: Any, project: Path, home: Path
-):
+async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(make, project, home):
     put(project, "Makefile", "check:\n\t@touch out/made; echo done > /dev/null\n")
     (project / "out").mkdir()  # beside protected files Landlock lets nothing be made
     put(project, "lib.sh", "touch out/made\n")
@@ -601,35 +575,27 @@ async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(
             (project / "out/made").unlink(missing_ok=True)
 
 
-async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(
-    open_session: Open, project: Path
-):
+async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(playing, project):
     script = [call("read_file", path=".ybs.json"), "Done."]
     trusted(project, {"hooks": {"PreToolUse": [hook("if [ -e x.sh ]; then sh x.sh; fi")]}})
-    async with OpenAIServer([*script, *script]) as server:
-        session, events = open_session(server)
-        async with session:
-            await session.send("Go on.")
-            assert not notices(events)
-            put(project, "x.sh", "touch owned")
-            await session.send("Go on.")
+    async with playing([*script, *script]) as (session, events, _):
+        await session.send("Go on.")
+        assert not notices(events)
+        put(project, "x.sh", "touch owned")
+        await session.send("Go on.")
     assert not (project / "owned").exists()
     assert any("x.sh is not the program that you trust" in text for text in notices(events))
 
 
-async def test_a_wrong_wish_for_the_project_is_named(open_session: Open, project: Path):
+async def test_a_wrong_wish_for_the_project_is_named(playing, project: Path):
     trusted(project, {"hooks": {"PreToolUse": [hook("touch made", project="all")]}})
-    async with OpenAIServer([call("read_file", path=".ybs.json"), "Done."]) as server:
-        session, _ = open_session(server)
-        async with session:
-            assert any('neither "read" nor "write"' in text for text in session.warnings)
-            await session.send("Go on.")
+    async with playing([call("read_file", path=".ybs.json"), "Done."]) as (session, _, _):
+        assert any('neither "read" nor "write"' in text for text in session.warnings)
+        await session.send("Go on.")
     assert not (project / "made").exists()
 
 
-async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(
-    project: Path, tmp_path: Path
-):
+async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(project, tmp_path):
     put(project, "check.sh", "echo seen >&2; exit 2")
     loaded = trusted(project, {"hooks": {"PreToolUse": [hook("sh check.sh")]}})
     (one,) = read(loaded.config.hooks).hooks

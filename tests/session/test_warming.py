@@ -81,9 +81,7 @@ async def test_a_model_that_answers_late_gives_time_for_the_steps(monkeypatch: p
 
 
 @every_row("has_sandbox, tries", [(True, 1), (False, 0)])
-async def test_the_sandbox_is_tried_once_beside_the_first_answer(
-    has_sandbox: bool, tries: int, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_sandbox_is_tried_once_beside_the_first_answer(has_sandbox, tries, monkeypatch):
     started: list[str] = []
 
     class FakeThread:

@@ -21,12 +21,7 @@ from ybs.small_models.endings import (
     Endings,
 )
 from ybs.small_models.intents import wants_action
-from ybs.testing import (
-    ScriptedModel,
-    ScriptedToolbox,
-    answer,
-    call,
-)
+from ybs.testing import ScriptedModel, ScriptedToolbox, answer, call
 
 READ = "read_file"
 
@@ -189,9 +184,7 @@ async def test_a_command_that_can_be_run_in_another_way_is_no_end(words: str):
         ("Run tally.sh.", ["It is not there.", "It is not there."]),
     ],
 )
-async def test_a_command_that_was_not_found_ends_the_turn_where_it_has_to(
-    words: str, script: list[str]
-):
+async def test_a_command_that_was_not_found_ends_the_turn_where_it_has_to(words, script):
     finished, said, text = await run(
         [call("run_shell", command="tally.sh"), *script], words, run_shell=tally
     )

@@ -33,6 +33,7 @@ def held() -> list[list[str]]:
     return [line.split("\t") for line in HELD.read_text("utf-8").splitlines()[1:]]
 
 
+@pytest.mark.integration
 def test_what_was_written_by_somebody_who_saw_nothing_is_understood():
     rows = held()
     assert len(rows) == 260
@@ -46,6 +47,7 @@ def test_what_was_written_by_somebody_who_saw_nothing_is_understood():
         assert sum(of_it) / len(of_it) >= 0.7, each
 
 
+@pytest.mark.integration
 def test_what_is_sure_is_right():
     sure = [(intent, sure_intent_of(request)) for intent, request in held()]
     said = [(intent, found) for intent, found in sure if found]

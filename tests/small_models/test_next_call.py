@@ -11,13 +11,7 @@ from rows import every_row
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Effect, Request, ToolSpec
-from ybs.small_models.next_call import (
-    MOST_LINES,
-    NOT_THERE,
-    WORDS,
-    grammar_of,
-    needed_grammar_of,
-)
+from ybs.small_models.next_call import MOST_LINES, NOT_THERE, WORDS, grammar_of, needed_grammar_of
 from ybs.small_models.support import Guided
 from ybs.testing import ScriptedModel
 
@@ -162,9 +156,7 @@ def test_a_line_may_be_taken_away_or_changed_where_something_is_to_be_removed():
         ("How many teas are there in teas.csv?", edit("id,tea", "a", "teas.csv"), False),
     ],
 )
-def test_a_larger_model_is_told_what_to_write_where_that_is_sure(
-    words: str, answer: str, is_taken: bool
-):
+def test_a_larger_model_is_told_what_to_write_where_that_is_sure(words, answer, is_taken):
     lines = looked("read_file", "1\tid,tea\n2\t1,mint\n3\t2,oolong", path="teas.csv")
     request = Request("", [UserMessage.of(words), *lines], TOOLS)
     assert accepts(needed_grammar_of(request), answer) is is_taken
@@ -338,9 +330,7 @@ def test_when_the_call_was_made_or_the_file_is_not_there_the_answer_is_words():
         ('{"name": "list_files"}', False),
     ],
 )
-def test_a_model_says_words_or_a_whole_call_where_nothing_says_what_comes_next(
-    answer: str, is_taken: bool
-):
+def test_a_model_says_words_or_a_whole_call_where_nothing_says_what_comes_next(answer, is_taken):
     missing = looked("list_files", "No files match.", pattern="x")
     for grammar in (
         after("Good morning!"),

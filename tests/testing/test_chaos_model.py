@@ -15,13 +15,7 @@ from ybs.core.errors import ProviderDown
 from ybs.core.events import AssistantSaid, Event, TextStreamed, TurnFinished
 from ybs.core.messages import AssistantMessage, ToolResult, UserMessage
 from ybs.core.ports import Request
-from ybs.testing import (
-    RecordedEvents,
-    ScriptedModel,
-    ScriptedToolbox,
-    answer,
-    call,
-)
+from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox, answer, call
 
 REQUEST = Request("", [UserMessage.of("hello")])
 TEXT = "a text of several pieces, long enough for every fault to strike in its middle"

@@ -57,7 +57,7 @@ async def test_a_failing_answer_streams_its_pieces_and_never_ends():
 
 
 async def test_parts_are_streamed_in_order_and_in_pieces():
-    script = answer(thought("hmm"), "hello", call("look", a=1), piece_size=4)
+    script = answer(thought("hmm"), "hello", call("look", a=1), chunk_size=4)
     events = await collect(ScriptedModel([script]))
     assert events == [
         ThinkingStreamed(text="hmm"),

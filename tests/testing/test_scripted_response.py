@@ -5,7 +5,6 @@ import pytest
 
 from rows import every_row
 from scripted import (
-    Entry,
     Frames,
     HttpError,
     Interrupted,
@@ -121,9 +120,7 @@ def test_a_refusal_to_stream_is_an_error(wire: Wire):
 
 @each_wire
 @every_row("said", ["text", call("look", a=1)])
-def test_an_answer_is_whole_when_streaming_was_not_asked_for_or_is_withheld(
-    wire: Wire, said: Entry
-):
+def test_an_answer_is_whole_when_streaming_was_not_asked_for_or_is_withheld(wire, said):
     unasked = respond(wire, said, Asked({"stream": False, "model": "m"}, 1))
     assert isinstance(said, str | ToolCall)
     withheld = respond(wire, Whole(answer=said), STREAMED)
@@ -148,7 +145,7 @@ def test_nothing_that_was_said_is_lost_in_the_frames(wire: Wire):
         "telling",
         call("look", path="a"),
         broken_call("see", '{"x'),
-        piece_size=99,
+        chunk_size=99,
     )
     body = body_of(respond(wire, entry, STREAMED)).decode()
     for word in ("pondering", "telling", "look", "call_1_1", "see", "call_1_2"):

@@ -42,9 +42,7 @@ def chat(server: ScriptedServer) -> str:
 
 
 @each_server
-async def test_a_request_too_many_gets_an_error_and_fails_the_test(
-    client: httpx2.AsyncClient, kind: type[ScriptedServer]
-):
+async def test_a_request_too_many_gets_an_error_and_fails_the_test(client, kind):
     server = await kind(["one"]).__aenter__()
     assert (await client.post(chat(server), json=BODY)).status_code == 200
     late = await client.post(chat(server), json=BODY)
@@ -54,18 +52,14 @@ async def test_a_request_too_many_gets_an_error_and_fails_the_test(
         await server.__aexit__(None, None, None)
 
 
-async def test_a_failure_in_the_block_is_not_hidden_by_the_script_being_over(
-    client: httpx2.AsyncClient,
-):
+async def test_a_failure_in_the_block_is_not_hidden_by_the_script_being_over(client):
     server = await OpenAIServer().__aenter__()
     await client.post(chat(server), json=BODY)
     await server.__aexit__(KeyError, KeyError(), None)
 
 
 @each_server
-async def test_requests_are_recorded_and_one_connection_serves_several(
-    client: httpx2.AsyncClient, kind: type[ScriptedServer]
-):
+async def test_requests_are_recorded_and_one_connection_serves_several(client, kind):
     async with kind(["one", lambda request: f"about {request.body['model']}"]) as server:
         await client.post(chat(server) + "?beta=1", json=BODY, headers={"X-Thing": "yes"})
         second = await client.post(chat(server), json=BODY)
@@ -151,9 +145,7 @@ async def test_a_repeated_script_never_ends(client: httpx2.AsyncClient):
         (OllamaServer, "/api/version", "version"),
     ],
 )
-async def test_facts_are_given_without_touching_the_script(
-    client: httpx2.AsyncClient, kind: type[ScriptedServer], path: str, words: str
-):
+async def test_facts_are_given_without_touching_the_script(client, kind, path, words):
     async with kind(models=["my-model"]) as server:
         response = await client.get(server.url + path)
         missing = await client.get(server.url + "/nowhere")
@@ -200,15 +192,7 @@ def test_a_script_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.Ca
 def test_the_command_prints_its_endpoint_and_ends_when_told(tmp_path: Path):
     script = tmp_path / "script.json"
     script.write_text('["hi"]')
-    command = [
-        sys.executable,
-        "-m",
-        "scripted",
-        "--wire",
-        "anthropic",
-        "--script",
-        script,
-    ]
+    command = [sys.executable, "-m", "scripted", "--wire", "anthropic", "--script", script]
     tests = Path(__file__).parents[1]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tests) as process:
         assert process.stdout is not None

@@ -11,13 +11,7 @@ from ybs.core.events import Emit, TextStreamed, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Preview, Question, Tool, Toolbox, ToolOutput
 from ybs.core.schema import schema_of
-from ybs.testing import (
-    FakeTool,
-    RecordedEvents,
-    ScriptedConfirm,
-    ScriptedToolbox,
-    ScriptOver,
-)
+from ybs.testing import FakeTool, RecordedEvents, ScriptedConfirm, ScriptedToolbox, ScriptOver
 from ybs.testing.toolbox import FakeArguments
 
 CALL = ToolCall(id="c1", name="look")

@@ -47,8 +47,8 @@ def test_an_answer_without_calls_ends_unless_it_says_why_else():
 
 
 def test_text_is_cut_into_pieces_that_make_it_up_again():
-    assert answer(piece_size=3).pieces("grüße!") == ["grü", "ße!"]
-    assert answer().pieces("") == []
+    assert answer(chunk_size=3).chunks("grüße!") == ["grü", "ße!"]
+    assert answer().chunks("") == []
 
 
 def test_short_forms_stand_for_whole_answers():
@@ -73,7 +73,7 @@ def test_every_kind_of_entry_survives_a_json_file():
     script: list[Entry] = [
         "plain",
         call("look", path="a.py"),
-        answer(thought("hm"), "text", broken_call("look", "{"), piece_size=3),
+        answer(thought("hm"), "text", broken_call("look", "{"), chunk_size=3),
         HttpError(status=429, kind="rate_limit_error", headers={"retry-after": "2"}),
         html_page(),
         Interrupted(how="stall", after_frames=3, answer=answer("a", call("look"))),

@@ -10,6 +10,7 @@ import pytest
 
 import scripted
 import ybs.testing
+from rows import every_row
 from scripted import read_script
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
@@ -23,7 +24,7 @@ def functions_of(example: str) -> dict[str, Any]:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+@every_row("number", range(len(EXAMPLES)))
 @pytest.mark.usefixtures("project")
 def test_the_example_runs(number: int):
     found = functions_of(EXAMPLES[number])

@@ -62,11 +62,7 @@ class Bench:
         self.gate = Gate(Policy(self.safety), confirm)
         self.tools = builtin_tools(config, self.workspace, is_short=is_short, keeps_unread=True)
         self.toolbox = LocalToolbox(
-            self.tools,
-            self.gate,
-            max_output_chars=max_output_chars,
-            dry_run=dry_run,
-            hooks=hooks,
+            self.tools, self.gate, max_output_chars=max_output_chars, dry_run=dry_run, hooks=hooks
         )
         self.toolbox.offer(self.tools, is_short=is_short)
 

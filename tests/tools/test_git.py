@@ -80,9 +80,7 @@ async def test_looking_needs_no_question(pit: Sandpit, make_bench: Any):
     assert lines_of(pit, "status", "--porcelain") == [" M a.txt", "?? new.txt"]
 
 
-async def test_a_commit_is_shown_whole_and_takes_the_paths_or_the_index(
-    pit: Sandpit, make_bench: Any
-):
+async def test_a_commit_is_shown_whole_and_takes_the_paths_or_the_index(pit, make_bench):
     person = Person()
     bench = make_bench(mode="ask", confirm=person)
     assert "Nothing is staged" in await bench.fails("git", action="commit", text="x")
@@ -119,9 +117,7 @@ def plant_hook(folder: Path, name: str) -> None:
     (folder / name).chmod(0o755)
 
 
-async def test_a_commit_says_once_that_it_is_not_signed_and_that_no_hook_ran(
-    pit: Sandpit, make_bench: Any
-):
+async def test_a_commit_says_once_that_it_is_not_signed_and_that_no_hook_ran(pit, make_bench):
     person = Person()
     bench = make_bench(mode="ask", confirm=person)
 
@@ -160,9 +156,7 @@ async def test_a_commit_says_so_too_for_the_persons_own_settings_and_hooks_kept_
     assert "signed" not in said
 
 
-async def test_a_switch_of_branches_says_that_the_hook_after_it_did_not_run(
-    pit: Sandpit, make_bench: Any
-):
+async def test_a_switch_of_branches_says_that_the_hook_after_it_did_not_run(pit, make_bench):
     plant_hook(pit.top / ".git/hooks", "post-checkout")
     plant_hook(pit.top / ".git/hooks", "pre-commit")
     bench = make_bench(mode="bypass", confirm=Person())
@@ -191,9 +185,7 @@ async def test_always_stands_for_the_action_and_is_no_json(pit: Sandpit, make_be
     assert refused.result.is_refused, "what destroys is asked about each time"
 
 
-async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(
-    pit: Sandpit, make_bench: Any
-):
+async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(pit, make_bench):
     for name in ("a.txt", "b.txt", "new.txt"):
         (pit.top / name).write_text("changed\n")
     pit.plain("add", "b.txt")
@@ -218,9 +210,7 @@ async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(
 
 
 @pytest.mark.slow
-async def test_branches_are_made_and_switched_to_where_nothing_is_lost(
-    pit: Sandpit, make_bench: Any
-):
+async def test_branches_are_made_and_switched_to_where_nothing_is_lost(pit, make_bench):
     person = Person()
     bench = make_bench(mode="ask", confirm=person)
     (pit.top / "a.txt").write_text("changed\n")
@@ -259,9 +249,7 @@ async def test_branches_are_made_and_switched_to_where_nothing_is_lost(
 
 
 @pytest.mark.slow
-async def test_what_is_blocked_or_outside_is_neither_shown_nor_touched(
-    pit: Sandpit, make_bench: Any
-):
+async def test_what_is_blocked_or_outside_is_neither_shown_nor_touched(pit, make_bench):
     inner = pit.top / "inner"
     (inner / "secret").mkdir(parents=True)
     for name in ("secret/key", "open"):
@@ -387,9 +375,7 @@ async def test_changes_in_submodules_are_seen(pit: Sandpit, make_bench: Any):
         assert "submodule libs/sub mod has changes, and is a repository of its own" in said
 
 
-async def test_a_submodule_at_another_commit_and_one_within_a_submodule_are_seen(
-    pit: Sandpit, make_bench: Any
-):
+async def test_a_submodule_at_another_commit_and_one_within_a_submodule_are_seen(pit, make_bench):
     bench = make_bench(mode="bypass")
     sub = add_submodule(pit, "sub")
     inner = add_submodule(pit, "inner", sub)

@@ -59,6 +59,7 @@ async def test_patterns_are_globs_from_the_folder(bench: Any, pattern: str, file
     assert await listed(bench, pattern) == files
 
 
+@pytest.mark.integration
 @every_row(
     ("pattern", "files"),
     [
@@ -114,9 +115,7 @@ async def test_a_repository_within_has_only_its_own_rules(bench: Any, project: P
     assert await listed(bench, "*", path="src/deep") == []
 
 
-async def test_a_folder_can_be_given_and_paths_stay_relative_to_the_project(
-    bench: Any, project: Path
-):
+async def test_a_folder_can_be_given_and_paths_stay_relative_to_the_project(bench, project):
     assert await listed(bench, "*.py", path="src") == ["src/a.py"]
     assert await listed(bench, "*.py", path=str(project / "src")) == ["src/a.py"]
 
@@ -203,9 +202,7 @@ async def test_an_ignored_folder_that_is_named_is_listed(bench: Any, project: Pa
     assert await listed(bench, "*.py", path="src/deep") == ["src/deep/d.py"]
 
 
-async def test_rules_of_folders_above_count_up_to_the_repositorys_top(
-    make_bench: Any, tmp_path: Path
-):
+async def test_rules_of_folders_above_count_up_to_the_repositorys_top(make_bench, tmp_path):
     from ybs.tools.searching.walk import Walk as Walking
 
     repository = tmp_path / "repository"
@@ -220,9 +217,7 @@ async def test_rules_of_folders_above_count_up_to_the_repositorys_top(
 
 
 @pytest.mark.parametrize("content", ["[z-a]x\n!\n*.ts\n", "*.ts\n\udcff"])
-async def test_a_line_that_makes_no_sense_spoils_only_itself(
-    bench: Any, project: Path, content: str
-):
+async def test_a_line_that_makes_no_sense_spoils_only_itself(bench, project, content):
     (project / ".gitignore").write_bytes(content.encode(errors="surrogateescape"))
     assert "b.ts" not in await listed(bench)
 
@@ -236,9 +231,7 @@ async def test_odd_gitignore_files_do_no_harm(bench: Any, project: Path):
     assert "src/deep/d.py" in await listed(bench)
 
 
-async def test_p15_links_are_not_followed_out_of_the_folders(
-    bench: Any, project: Path, tmp_path: Path
-):
+async def test_p15_links_are_not_followed_out_of_the_folders(bench, project, tmp_path):
     (tmp_path / "secret.py").write_text("x")
     (project / "out").symlink_to("/")
     (project / "secret.py").symlink_to(tmp_path / "secret.py")
@@ -261,9 +254,7 @@ async def test_names_that_are_no_text_are_shown_with_their_bytes(bench: Any, pro
     assert await listed(bench, "*.py", path=r"\xff.d") == [r"\xff.d/\xff\x0a.py"]
 
 
-def test_folders_far_down_are_walked_with_few_of_them_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_folders_far_down_are_walked_with_few_of_them_open(tmp_path, monkeypatch):
     monkeypatch.setattr(walk, "_MOST_HELD", 2)
     top = tmp_path / "deep"
     for place in ("a/b/c/d/e", "a/b/c/f/g", "a/h"):
@@ -294,9 +285,7 @@ async def test_blocked_paths_are_left_out(make_bench: Any, home: Path):
     assert Workspace(roots).fingerprint()
 
 
-def test_a_folder_that_cannot_be_read_is_passed_over(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_that_cannot_be_read_is_passed_over(project, monkeypatch):
     below = walk.open_below
 
     def open_below(folder: int, name: str) -> int:
@@ -331,9 +320,7 @@ def test_a_walk_ends_at_its_deadline_and_says_so(project: Path):
     assert deadline.is_over
 
 
-async def test_a_list_that_takes_too_long_is_cut_and_said(
-    bench: Any, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_list_that_takes_too_long_is_cut_and_said(bench, monkeypatch):
     monkeypatch.setattr("ybs.tools.builtin.list_files.TIME_LIMIT_SECONDS", -1)
     answered = await bench.ok("list_files", pattern="**")
     assert answered.display["truncated"]
@@ -356,18 +343,14 @@ def test_a_fingerprint_changes_with_what_is_not_ignored_only(bench: Any, project
 
 
 @pytest.mark.parametrize("cache", [".pytest_cache/lastfailed", "src/__pycache__/a.pyc"])
-def test_a_fingerprint_does_not_see_what_a_test_run_leaves_behind(
-    bench: Any, project: Path, cache: str
-):
+def test_a_fingerprint_does_not_see_what_a_test_run_leaves_behind(bench, project, cache):
     first = bench.workspace.fingerprint()
     (project / cache).parent.mkdir(parents=True)
     (project / cache).write_text("new")
     assert bench.workspace.fingerprint() == first
 
 
-def test_a_fingerprint_looks_at_a_bounded_number_of_files(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_fingerprint_looks_at_a_bounded_number_of_files(bench, project, monkeypatch):
     monkeypatch.setattr("ybs.tools.workspace._MOST_FILES", 1)
     first = bench.workspace.fingerprint()
     (project / "src/a.py").write_text("other")
@@ -376,9 +359,7 @@ def test_a_fingerprint_looks_at_a_bounded_number_of_files(
     assert bench.workspace.fingerprint() != first
 
 
-def test_a_fingerprint_passes_over_a_file_that_goes_meanwhile(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_fingerprint_passes_over_a_file_that_goes_meanwhile(bench, project, monkeypatch):
     first = bench.workspace.fingerprint()
 
     def gone(_: Any) -> None:

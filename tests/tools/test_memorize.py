@@ -138,8 +138,7 @@ async def test_incognito_says_why_nobody_is_asked_and_nothing_is_kept(project: P
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
-    [("", "empty"), ("漢" * 3_000, "at most 4,096 bytes"), ("one", "kept already")],
+    ("text", "why"), [("", "empty"), ("漢" * 3_000, "at most 4,096 bytes"), ("one", "kept already")]
 )
 async def test_what_cannot_be_kept_is_not_asked_about(project: Path, text: str, why: str):
     desk = Desk(project)

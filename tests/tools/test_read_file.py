@@ -5,14 +5,12 @@ import base64
 import os
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rows import every_row
-from tools.conftest import MakeBench
 from ybs.config.schema import Config, SafetySettings
 from ybs.core.ports import Answer, Question
 from ybs.security.firewall.masking import Firewall
@@ -49,9 +47,7 @@ async def test_a_link_that_leads_elsewhere_since_the_question_is_not_followed_ag
     assert (await bench.ok("read_file", path="link")).output == "1\tasked about"
 
 
-async def test_a_plain_file_takes_one_thread(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_plain_file_takes_one_thread(bench, project, monkeypatch):
     (project / "a.py").write_text("one")
     calls: list[str] = []
 
@@ -68,9 +64,7 @@ async def test_a_plain_file_takes_one_thread(
     assert calls == ["in_thread"]
 
 
-async def test_a_call_that_is_looked_at_in_another_thread_meanwhile_does_not_change_the_path(
-    bench: Any,
-):
+async def test_a_call_that_is_looked_at_in_another_thread_meanwhile_does_not_change_the_path(bench):
     class Interrupted(read_file.ReadFile):
         is_over = False
 
@@ -157,9 +151,7 @@ async def test_offsets_out_of_the_file_are_errors(bench: Any, project: Path):
         (b"x" * 9000 + b"\n\0\n", "1\t" + "x" * 2000 + " [... 7,000 more characters]\n2\t\u2400"),
     ],
 )
-async def test_encodings_and_line_ends_are_understood(
-    bench: Any, project: Path, data: bytes, shown: str
-):
+async def test_encodings_and_line_ends_are_understood(bench, project, data, shown):
     (project / "a").write_bytes(data)
     output = (await bench.ok("read_file", path="a")).output
     assert output.partition("\n[long lines")[0] == shown
@@ -204,9 +196,7 @@ async def test_a_compressed_file_says_how_to_look_into_it(bench: Any, project: P
 
 
 @pytest.mark.parametrize("stray", [b"caf\xe9.txt", b"\xff\xfe", "日本".encode("shift_jis")])
-async def test_a_name_that_is_no_utf_8_is_written_with_escapes(
-    bench: Any, project: Path, stray: bytes
-):
+async def test_a_name_that_is_no_utf_8_is_written_with_escapes(bench, project, stray):
     (project / os.fsdecode(stray)).write_bytes(b"x\n")
     name = shown_name(os.fsdecode(stray))
     assert name.encode()
@@ -224,9 +214,7 @@ async def test_a_name_that_only_looks_escaped_has_a_spelling_of_its_own(bench: A
 
 
 @pytest.mark.integration
-async def test_a_file_that_grows_while_it_is_read_is_an_error(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_that_grows_while_it_is_read_is_an_error(bench, project, monkeypatch):
     (project / "a").write_text("x")
 
     def endless(descriptor: int, size: int) -> bytes:
@@ -294,9 +282,7 @@ async def test_a_binary_file_is_refused_with_its_size(bench: Any, project: Path)
     assert not is_binary(b"a" * 9000 + b"\0")
 
 
-async def test_a_file_that_fails_while_it_is_read_is_an_error(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_that_fails_while_it_is_read_is_an_error(bench, project, monkeypatch):
     (project / "a").write_text("x")
 
     def broken(descriptor: int, size: int) -> bytes:
@@ -306,9 +292,7 @@ async def test_a_file_that_fails_while_it_is_read_is_an_error(
     assert "Input/output error" in await bench.fails("read_file", path="a")
 
 
-async def test_a_file_without_permission_is_an_error(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_without_permission_is_an_error(bench, project, monkeypatch):
     (project / "a").write_text("x")
 
     def denied(*args: Any, **options: Any) -> int:
@@ -359,9 +343,7 @@ async def test_p14_a_cancelled_read_keeps_its_descriptor_until_its_thread_has_en
     assert reads == [0]  # it stopped at the next look
 
 
-async def test_a_read_that_takes_too_long_is_an_error(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_read_that_takes_too_long_is_an_error(bench, project, monkeypatch):
     monkeypatch.setattr(read_file, "TIME_LIMIT_SECONDS", -1)
     (project / "a").write_text("x")
     assert "takes too long" in await bench.fails("read_file", path="a")
@@ -386,9 +368,7 @@ def wrapped(text: str) -> str:
         wrapped,
     ],
 )
-async def test_a_disguised_token_in_a_file_is_masked(
-    make_bench: MakeBench, project: Path, disguise: Callable[[str], str]
-) -> None:
+async def test_a_disguised_token_in_a_file_is_masked(make_bench, project, disguise):
     bench = make_bench()
     (project / "a.txt").write_text(f"one\n{disguise(TOKEN)}\nlast\n")
     read = await bench.ok("read_file", path="a.txt")

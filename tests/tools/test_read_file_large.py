@@ -10,9 +10,7 @@ from ybs.tools.reading import content
 pytestmark = pytest.mark.integration
 
 
-async def test_of_a_huge_file_only_the_lines_asked_for_are_held(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_of_a_huge_file_only_the_lines_asked_for_are_held(bench, project, monkeypatch):
     monkeypatch.setattr(content, "WHOLE_BYTES", 1000)
     monkeypatch.setattr(content, "CHUNK", 100)
     (project / "a").write_text("".join(f"line {n}\n" for n in range(1, 10_001)))
@@ -65,9 +63,7 @@ async def test_a_large_file_that_begins_in_ascii_is_decoded_by_its_part(
     assert output.startswith("2\tbbb")
 
 
-async def test_the_end_of_a_huge_file_is_found(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_end_of_a_huge_file_is_found(bench, project, monkeypatch):
     monkeypatch.setattr(content, "WHOLE_BYTES", 1000)
     monkeypatch.setattr(content, "CHUNK", 100)
     for encoding in ("utf-8", "utf-16-le", "utf-32"):

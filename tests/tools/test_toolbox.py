@@ -175,9 +175,7 @@ async def test_no_tools_at_all_is_said():
 
 
 @every_row("error, is_refused", [(ToolError("no such thing"), False), (Refused("not there"), True)])
-async def test_a_tools_own_error_is_a_result_and_a_refusal_where_it_says_so(
-    error: ToolError, is_refused: bool
-):
+async def test_a_tools_own_error_is_a_result_and_a_refusal_where_it_says_so(error, is_refused):
     result, _ = await run_odd(raising(error))
     assert (result.output, result.is_error, result.is_refused) == (str(error), True, is_refused)
     assert msgspec.json.decode(result.display) == {"success": False, "error": str(error)}
@@ -325,9 +323,7 @@ async def test_remarks_cannot_make_a_result_longer_than_allowed(make_bench: Any,
     assert answered.output.startswith("1\txx")
 
 
-async def test_a_kept_rule_that_does_not_count_is_told_of_once_though_nobody_is_asked(
-    project: Path,
-):
+async def test_a_kept_rule_that_does_not_count_is_told_of_once_though_nobody_is_asked(project):
     ProjectRules(this_host(), project).add("deny", "odd(")
     policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     toolbox, events = LocalToolbox([Odd(lambda: ToolOutput(output="x"))], Gate(policy)), list[Any]()

@@ -54,9 +54,7 @@ async def test_whatever_a_tool_raises_is_a_result(error: BaseException):
     assert "odd failed by a mistake of its own" in output
 
 
-async def test_a_mistake_of_a_tool_is_told_to_the_log_and_not_to_the_terminal(
-    capsys: pytest.CaptureFixture[str],
-):
+async def test_a_mistake_of_a_tool_is_told_to_the_log_and_not_to_the_terminal(capsys):
     async def act(_print: Print) -> None:
         raise ValueError("odd")
 

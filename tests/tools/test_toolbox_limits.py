@@ -143,6 +143,7 @@ def test_a_tool_whose_loop_is_gone_is_closed_without_an_error():
     work.close()
 
 
+@pytest.mark.integration
 async def test_a_result_that_comes_too_late_bothers_nobody(no_grace: None):
     async def act(_print: Print) -> None:
         try:

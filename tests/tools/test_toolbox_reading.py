@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from rows import every_row
-from tools.conftest import MakeBench
 from tools.odd import FINE, Odd, Print, box
 from ybs.core.errors import Refused, ToolError
 from ybs.core.hooks import CallHook, CallVerdict
@@ -24,9 +23,7 @@ class Runner(Odd):
 
 
 @pytest.mark.integration
-async def test_a_command_that_may_only_read_runs_once_where_there_is_nothing_to_hold_it(
-    make_bench: MakeBench,
-):
+async def test_a_command_that_may_only_read_runs_once_where_there_is_nothing_to_hold_it(make_bench):
     bench = make_bench(mode="ask")
     bench.gate.policy.find_sandbox = lambda: "full"
     answered = await bench.call("run_shell", command="ls nowhere")
@@ -86,9 +83,7 @@ class Watcher(CallHook):
 
 
 @every_row(("error", "is_shown"), [(Refused("not there"), False), (ToolError("broke"), True)])
-async def test_a_hook_is_shown_what_failed_and_not_what_was_refused(
-    error: ToolError, is_shown: bool
-):
+async def test_a_hook_is_shown_what_failed_and_not_what_was_refused(error, is_shown):
     async def act(_print: Print) -> ToolOutput:
         raise error
 

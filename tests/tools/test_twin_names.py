@@ -15,6 +15,7 @@ def names_in(folder: Path) -> list[str]:
     return sorted(each.name for each in folder.iterdir())
 
 
+@pytest.mark.integration
 @every_row(
     ("there", "asked"),
     [
@@ -27,9 +28,7 @@ def names_in(folder: Path) -> list[str]:
         ("\u1112\u1161\u11ab\u1100\u1173\u11af.txt", "\ud55c\uae00.txt"),
     ],
 )
-async def test_a_file_that_looks_the_same_is_meant_by_every_tool(
-    bench: Any, project: Path, there: str, asked: str
-):
+async def test_a_file_that_looks_the_same_is_meant_by_every_tool(bench, project, there, asked):
     (project / there).write_text("old text\n")
     before = names_in(project)
     said = [(await bench.ok("read_file", path=asked)).output]
@@ -68,9 +67,7 @@ async def test_the_very_name_comes_first_and_nothing_is_said_of_it(bench: Any, p
         assert REMARK not in output
 
 
-async def test_where_two_look_the_same_nothing_is_done_and_both_are_named(
-    bench: Any, project: Path
-):
+async def test_where_two_look_the_same_nothing_is_done_and_both_are_named(bench, project):
     for space in "\u202f\u00a0":
         (project / f"a{space}b.txt").write_text("x\n")
     for tool, more in (

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from rows import every_row
 from ybs.tools import web
 from ybs.tools.web import NotFetched, fetch, is_public
 
@@ -64,11 +65,11 @@ def public(monkeypatch: pytest.MonkeyPatch) -> None:
     def addresses(host: str, port: int) -> list[str]:
         return ["127.0.0.1"] if host.endswith(".example") else list(real(host, port))
 
-    judged = web._judged  # pyright: ignore[reportPrivateUsage]
+    judged = web._checked  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(web, "_addresses", addresses)
     monkeypatch.setattr(
         web,
-        "_judged",
+        "_checked",
         lambda url, is_trusted: judged(url, is_trusted=is_trusted or url.host.endswith(".example")),
     )
 
@@ -84,7 +85,7 @@ def test_a_page_is_read_with_its_own_encoding():
 
 
 @pytest.mark.usefixtures("public")
-@pytest.mark.parametrize(
+@every_row(
     "target",
     ["http://127.0.0.1:{}/", "http://localhost:{}/", "//[::1]:{}/", "http://[::ffff:127.0.0.1]:{}/", "http://2130706433:{}/"],
 )  # fmt: skip
@@ -121,7 +122,7 @@ def test_one_that_the_person_named_may_be_here_but_may_not_send_on():
             fetch(f"http://127.0.0.1:{port}/to/http://127.0.0.1:{port}/page", is_trusted=True)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "address",
     ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "::1", "::", "fe80::1%eth0", "fd00::1",
      "fec0::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "224.0.0.1", "255.255.255.255"],

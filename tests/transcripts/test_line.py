@@ -220,9 +220,7 @@ def test_a_line_of_ten_megabytes_is_a_line():
     assert said(written(event)) == event
 
 
-def test_of_a_line_that_is_too_long_only_the_beginning_is_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_of_a_line_that_is_too_long_only_the_beginning_is_held(tmp_path, monkeypatch):
     monkeypatch.setattr("ybs.transcripts.line.MOST_LINE_BYTES", 8)
     path = tmp_path / "long"
     path.write_bytes(b"1234567\nx" + b"y" * 99 + b"\nlast\n12345678")

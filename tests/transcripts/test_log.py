@@ -151,9 +151,7 @@ async def test_what_a_full_disk_does_not_take_is_there_afterwards_in_order(
     assert [number for number, _, _ in events_in(path)] == [1, 2, 3, 4]
 
 
-async def test_what_waits_is_tried_again_by_a_sync_and_by_closing(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_waits_is_tried_again_by_a_sync_and_by_closing(path, monkeypatch):
     disk = Disk(monkeypatch)
     log = Log(path)
     disk.is_full = True
@@ -188,9 +186,7 @@ def test_a_file_that_is_deleted_meanwhile_is_no_crash(path: Path):
     assert not path.exists()
 
 
-async def test_a_sync_is_made_only_where_something_was_written_and_is_shared(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_sync_is_made_only_where_something_was_written_and_is_shared(path, monkeypatch):
     synced, may_end = list[int](), threading.Event()
 
     def sync(handle: int) -> None:
@@ -239,9 +235,7 @@ async def test_a_long_turn_is_put_on_disk_while_it_goes_on_but_not_with_every_li
     log.close()
 
 
-async def test_what_is_written_during_a_sync_gets_one_of_its_own(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_is_written_during_a_sync_gets_one_of_its_own(path, monkeypatch):
     log, sizes = Log(path), list[int]()
     loop, is_written = asyncio.get_running_loop(), asyncio.Event()
 
@@ -264,9 +258,7 @@ async def test_what_is_written_during_a_sync_gets_one_of_its_own(
     log.close()
 
 
-async def test_a_disk_that_does_not_sync_is_a_problem_and_no_crash(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_disk_that_does_not_sync_is_a_problem_and_no_crash(path, monkeypatch):
     def fail(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -299,9 +291,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_when_it_is_opened(path: Pat
         Log(path)
 
 
-def test_an_error_of_the_system_is_an_error_when_it_is_opened(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_error_of_the_system_is_an_error_when_it_is_opened(path, monkeypatch):
     opened = os.open
 
     def refuse(name: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:

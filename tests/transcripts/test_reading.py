@@ -120,9 +120,7 @@ def test_a_type_of_another_version_stands_in_the_chain_and_tells_nothing(path: P
         ([(1, 0), (2, -7)], [(2, 0)]),  # begins anew
     ],
 )
-def test_numbers_that_a_hand_has_spoiled_make_a_chain_all_the_same(
-    path: Path, links: list[tuple[int, int]], expected: list[tuple[int, int]]
-):
+def test_numbers_that_a_hand_has_spoiled_make_a_chain_all_the_same(path, links, expected):
     transcript = written(path, *(line("x", number, parent) for number, parent in links))
     assert chain_of(transcript) == expected
 
@@ -142,9 +140,7 @@ def test_the_specifications_own_lines_are_a_transcript(path: Path):
 
 @pytest.mark.integration
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([line("a", 1, 0), line("b", 2, 1)])))
-def test_no_file_makes_reading_fail_in_another_way_than_in_words(
-    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]
-):
+def test_no_file_makes_reading_fail_in_another_way_than_in_words(tmp_path_factory, pieces):
     path = tmp_path_factory.mktemp("any") / "session.jsonl"
     with suppress(YbsError):
         transcript = written(path, *pieces)

@@ -75,7 +75,7 @@ def state_of(replay: Replay) -> dict[str, Any]:
         "restorable": replay.restorable(),
         "lines": [replay.line_of(keeps) for keeps in range(-1, len(replay.messages) + 2)],
         "turns": replay.turns,
-        "rounds": replay.rounds.open,
+        "rounds": replay.past_turns.open,
         "usage": replay.usage,
         "checkpoints": replay.checkpoints,
         "facts": (
@@ -183,9 +183,7 @@ DEEDS = ("take_turn", "compact", "rewind", "rewind_anywhere", "restore", "rewind
 @pytest.mark.integration
 @given(st.lists(st.sampled_from((*DEEDS, *["take_turn"] * 5)), max_size=20), st.integers(0, 99))
 @example(["crash_in_a_turn", "rewind_anywhere"], 0)  # back to where results had come and not all
-def test_a_life_leaves_the_same_state_live_and_from_its_file(
-    tmp_path_factory: Any, deeds: list[str], seed: int
-):
+def test_a_life_leaves_the_same_state_live_and_from_its_file(tmp_path_factory, deeds, seed):
     path = tmp_path_factory.mktemp("life") / "session.jsonl"
     life = Life(path, random.Random(seed))
     for deed in deeds:

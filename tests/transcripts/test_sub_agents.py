@@ -95,7 +95,9 @@ def test_a_sub_agents_turn_leaves_the_conversation_as_it_is_wherever_it_comes(or
     assert both.messages == alone.messages
     assert (both.system, both.title, both.last_answer) == ("Be brief.", "", "Nothing.")
     assert both.restorable() is None
-    assert [each.place for each in both.rounds.open] == [each.place for each in alone.rounds.open]
+    assert [each.place for each in both.past_turns.open] == [
+        each.place for each in alone.past_turns.open
+    ]
     assert alone.usage == Usage(input_tokens=21)
     assert both.usage == Usage(input_tokens=21 + 170)
     told = sum((each.others for each in both.turns), Usage())

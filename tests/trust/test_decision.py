@@ -4,11 +4,11 @@ import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hosts import this_host
+from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
 from ybs.config.review import FileDifference, Review
 from ybs.config.schema import Config
@@ -84,9 +84,7 @@ def test_trust_does_not_outlive_the_files_that_it_was_given_for(project: Path):
     assert FileDifference(path=".ybs.json", what="was removed") in review.changes
 
 
-def test_a_project_that_asks_for_nothing_is_trusted_where_it_is_and_no_other_at_its_path(
-    project: Path,
-):
+def test_a_project_that_asks_for_nothing_is_trusted_where_it_is_and_no_other_at_its_path(project):
     for begin in (lambda: None, lambda: put(project, ".git/description", "Unnamed repository")):
         begin()
         give(this_host(), looked_at(project))
@@ -181,7 +179,8 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     assert not is_unchanged(review, "tools/other")
 
 
-@pytest.mark.parametrize("path", FILES)
+@pytest.mark.integration
+@every_row("path", FILES)
 def test_one_changed_file_makes_it_all_untrusted(project: Path, path: str):
     for name, (text, mode) in FILES.items():
         put(project, name, text, mode)
@@ -257,9 +256,7 @@ def test_a_program_that_settings_name_is_bound_to_its_content(project: Path):
         (lambda p: put(p, ".ybs/tools/a/b/c/d/e/f/g/h/i", ""), "nested too deep"),
     ],
 )
-def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(
-    project: Path, make: Callable[[Path], Any], words: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(project, make, words, monkeypatch):
     monkeypatch.setattr(trust_files, "MOST_FILES", 8)
     put(project, ".ybs/commands/a.md", "a")
     make(project)
@@ -276,9 +273,7 @@ def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(
 
 
 @pytest.mark.integration
-def test_a_folder_with_very_many_files_cannot_be_trusted(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_with_very_many_files_cannot_be_trusted(project, monkeypatch):
     put(project, ".ybs/tools/a", "")
     monkeypatch.setattr(os, "listdir", lambda _: ["a"] * 2000)
     review = load(this_host(), folder=project).review

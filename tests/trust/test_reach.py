@@ -140,6 +140,7 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
     assert names == expected
 
 
+@pytest.mark.integration
 @every_row(
     "words, unknown",
     [
@@ -229,9 +230,7 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
         ("HOME=TOP/x bash -lc true", "a program that something else names"),
     ],
 )
-def test_what_runs_files_that_cannot_be_known_is_named(
-    tree: Path, words: str, unknown: str
-) -> None:
+def test_what_runs_files_that_cannot_be_known_is_named(tree, words, unknown):
     put(tree, ".ybs/hooks/own.py", "import json\n")
     put(tree, "loads", "#!/bin/sh\n. ./hooks/a.sh\n", 0o755)
     put(tree, "makes", "#!/usr/bin/env bash\nif make check; then exit 0; fi\n", 0o755)
@@ -285,6 +284,7 @@ def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
     assert found(tree, "tool", "${X}", "a b").unknown == ()
 
 
+@pytest.mark.integration
 def test_a_command_too_long_to_be_read_says_so(tree: Path) -> None:
     assert found(tree, " ".join(f"word{n}" for n in range(3_000))).unknown == (
         "a command too long to be read",
@@ -298,6 +298,7 @@ def group(command: str, **more: Any) -> dict[str, Any]:
     return {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command, **more}]}]}}
 
 
+@pytest.mark.integration
 @every_row(
     "command, changed",
     [
@@ -310,9 +311,7 @@ def group(command: str, **more: Any) -> dict[str, Any]:
         ("for f in hooks/*; do sh $f; done", "hooks/new"),
     ],
 )
-def test_a_changed_file_asks_again_and_shows_the_difference(
-    tree: Path, command: str, changed: str
-) -> None:
+def test_a_changed_file_asks_again_and_shows_the_difference(tree, command, changed):
     file = tree / changed
     was = file.read_text() if file.exists() else None
     trusted(tree, group(command.replace("TOP", str(tree))))

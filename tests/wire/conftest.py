@@ -102,7 +102,7 @@ ANSWERS: dict[str, ScriptedAnswer] = {
     "text": answer("Hello there, how are you?"),
     "empty": answer(),
     "cut short": answer("Once upon a", stop_reason="length"),
-    "unicode": answer("ünïcödé 🦀 \u2028 \n\n", piece_size=1),
+    "unicode": answer("ünïcödé 🦀 \u2028 \n\n", chunk_size=1),
     "call": answer(read("call_1", "a.py")),
     "everything": answer(
         thought("let me see", signature="c2ln"),

@@ -72,9 +72,7 @@ async def test_every_frame_is_a_raw_event_of_the_sdk(scripted: ScriptedAnswer):
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with AnthropicServer([scripted, scripted]) as server, client_of(server) as client:
         async with client.messages.stream(model="m", max_tokens=9, messages=MESSAGES) as stream:
             final = await stream.get_final_message()
@@ -122,7 +120,7 @@ def test_the_check_for_unknown_keys_finds_them():
 async def test_thinking_goes_back_exactly_as_the_sdk_received_it(ask: Any):
     signed = Thinking(text="let me see", signature="c2lnbmF0dXJl")
     hidden = Thinking(redacted="b3BhcXVl")
-    script = [answer(signed, hidden, "I look.", call("look"), piece_size=3)] * 2
+    script = [answer(signed, hidden, "I look.", call("look"), chunk_size=3)] * 2
     async with AnthropicServer([*script, "done"]) as server, client_of(server) as client:
         theirs = await client.messages.create(model="m", max_tokens=9, messages=MESSAGES)
         ours = await ask(server)

@@ -49,7 +49,7 @@ ANSWER = answer(
     "The answer is forty two, grüße 🦀.",
     call("look", at="ü 🦀"),
     call("take", what="that"),
-    piece_size=5,
+    chunk_size=5,
     usage=Usage(input_tokens=9, output_tokens=8),
 )
 BODY = {"stream": True, "model": "m", "stream_options": {"include_usage": True}}
@@ -181,7 +181,7 @@ def test_where_the_whole_is_repeated_no_wrong_words_pass(harm: str):
 
 @pytest.mark.slow
 @each_wire
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(harm=harms)
 def test_many_harmed_streams(wire: str, harm: tuple[str, int, int]):
     check(wire, *harm)
@@ -189,7 +189,7 @@ def test_many_harmed_streams(wire: str, harm: tuple[str, int, int]):
 
 @pytest.mark.slow
 @each_wire
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(noise=st.lists(st.binary(max_size=200), max_size=8), at=st.integers(0, 99))
 def test_noise_among_the_pieces_breaks_nothing(wire: str, noise: list[bytes], at: int):
     pieces = pieces_of(wire)

@@ -33,7 +33,7 @@ from ybs.testing import answer, call
 
 SERVERS = [OpenAIServer, ResponsesServer, OllamaServer, AnthropicServer, GoogleServer]
 each_server = every_row("kind", SERVERS, ids=lambda kind: kind.wire.name)
-EVERYTHING = answer("grüße 🦀 \u2028", call("look", at="ü 🦀"), piece_size=1)
+EVERYTHING = answer("grüße 🦀 \u2028", call("look", at="ü 🦀"), chunk_size=1)
 SEVEN_TIMES = "about seven pieces of this size each, or so"
 
 

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scripted import (
-    Frames,
-    GoogleServer,
-    HttpError,
-    Whole,
-)
+from scripted import Frames, GoogleServer, HttpError, Whole
 from scripted.google import GoogleWire
 from sdk_requests import accept
 from ybs.core.messages import AssistantMessage, Thinking, ToolCall
@@ -51,9 +46,7 @@ async def test_the_server_is_refused_by_the_sdk_where_it_misbehaves():
 
 
 @pytest.mark.slow
-async def test_every_frame_and_every_whole_answer_is_a_response_of_the_sdk(
-    scripted: ScriptedAnswer,
-):
+async def test_every_frame_and_every_whole_answer_is_a_response_of_the_sdk(scripted):
     from google.genai.types import GenerateContentResponse
 
     wire, message = GoogleWire(), scripted.message("m", 1)
@@ -65,9 +58,7 @@ async def test_every_frame_and_every_whole_answer_is_a_response_of_the_sdk(
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with GoogleServer([scripted, scripted]) as server:
         async with client_of(server) as client:
             stream = await client.models.generate_content_stream(model="m", contents="hello")

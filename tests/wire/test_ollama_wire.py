@@ -1,18 +1,12 @@
 """Ollama: server and adapter against the official SDK."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from opened import events_to
-from scripted import (
-    HttpError,
-    Interrupted,
-    OllamaServer,
-    Whole,
-)
+from scripted import HttpError, Interrupted, OllamaServer, Whole
 from sdk_requests import accept, missing
 from ybs.core.events import Noticed
 from ybs.core.ports import Request
@@ -75,9 +69,7 @@ async def test_every_line_is_a_chat_response(scripted: ScriptedAnswer):
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with OllamaServer([scripted, scripted]) as server, client_of(server) as client:
         lines = await collect(client)
         ours = said_type.of(await ask(server))
@@ -120,9 +112,7 @@ def test_the_check_for_unknown_keys_finds_them():
     assert missing({"a": [{"b": 1, "odd": 2}]}, {"a": [{"b": 1}]}) == ["$.a[0].odd"]
 
 
-async def test_a_model_without_tools_is_asked_again_without_them_and_that_is_remembered(
-    project: Path,
-):
+async def test_a_model_without_tools_is_asked_again_without_them_and_that_is_remembered(project):
     refusal = HttpError(
         status=400, message="registry.ollama.ai/library/g:2b does not support tools"
     )

@@ -5,13 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scripted import (
-    Frames,
-    HttpError,
-    Interrupted,
-    OpenAIServer,
-    Whole,
-)
+from scripted import Frames, HttpError, Interrupted, OpenAIServer, Whole
 from sdk_requests import accept, unknown_keys
 from ybs.core.ports import Request
 from ybs.testing import ScriptedAnswer
@@ -68,9 +62,7 @@ async def test_every_frame_is_a_chunk_and_every_whole_answer_a_completion(script
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with OpenAIServer([scripted, scripted]) as server, client_of(server) as client:
         async with client.chat.completions.stream(
             model="m", messages=MESSAGES, stream_options={"include_usage": True}

@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from scripted import (
-    Frames,
-    HttpError,
-    ResponsesServer,
-    Whole,
-)
+from scripted import Frames, HttpError, ResponsesServer, Whole
 from scripted.responses import ResponsesWire
 from sdk_requests import accept
 from ybs.core.errors import ModelError
@@ -46,9 +41,7 @@ async def test_every_event_and_every_whole_answer_is_one_of_the_sdk(scripted: Sc
 
 
 @pytest.mark.slow
-async def test_ybs_and_the_sdk_understand_a_stream_alike(
-    scripted: ScriptedAnswer, ask: Any, said_type: Any
-):
+async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_type):
     async with ResponsesServer([scripted, scripted]) as server, client_of(server) as client:
         async with client.responses.stream(model="m", input="hello") as stream:
             ended = ("response.completed", "response.incomplete")
@@ -139,9 +132,7 @@ END = {"type": "response.completed", "response": {"status": "completed"}}
     ],
     ids=["arguments done", "item done", "item done alone", "response completed"],
 )
-async def test_arguments_that_come_in_one_piece_at_the_end_are_read_once(
-    events: list[dict[str, Any]], ask: Any
-):
+async def test_arguments_that_come_in_one_piece_at_the_end_are_read_once(events, ask):
     async with ResponsesServer([Frames.of(*events)]) as server:
         message = await ask(server)
     assert [(c.id, c.name, bytes(c.arguments)) for c in message.calls] == [

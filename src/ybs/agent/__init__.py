@@ -1,1 +1,1 @@
-"""What an agent is made of, how it is built, and what runs around its turns."""
+"""Build an agent from its parts, and run hooks around its turns."""

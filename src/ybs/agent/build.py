@@ -23,7 +23,7 @@ from ybs.guards.loops import Loops
 from ybs.guards.recovery import Recovery
 from ybs.providers.registry import ProviderModel, shown_name
 from ybs.security.firewall.model import FirewallModel
-from ybs.security.legible import LegibleModel
+from ybs.security.visible_text import VisibleTextModel
 
 #: What stands around a model, from the inside out; what an agent does not need is left out.
 AROUND_MODEL: Final = {
@@ -53,7 +53,7 @@ GUARDS: Final = {
     "small models": "ends the turns of small models",
     "budget": "keeps a sub-agent within its budget, and asks for its last word",
     "session": "what a program has handed to the session",
-    "answer form": "asks the model to mend an answer that does not fit its JSON Schema",
+    "answer form": "asks the model to fix an answer that does not fit its JSON Schema",
     "cascade": "hands a failing turn to a stronger model",
     "compaction": "makes room before the window is full",
     "user hooks": "runs the person's own programs",
@@ -100,10 +100,8 @@ class BuiltAgent:
         self.toolbox = with_foreign(own, spec.toolboxes, environment, spec.hooks, name)
         self.window = Window(spec.provider, spec.model, self.toolbox.specs)
         #: The model behind the firewall, for requests that are not part of the conversation.
-        self.side_model: Model = environment.secrets.aside(LegibleModel(spec.model))
-        self._deadline = (
-            TurnDeadline(config.agent.max_seconds) if config.agent.max_seconds else None
-        )
+        self.side_model: Model = environment.secrets.side_model(VisibleTextModel(spec.model))
+        self._deadline = TurnDeadline(most) if (most := config.agent.max_seconds) else None
         limits = Limits(
             max_steps=config.agent.max_iterations,
             max_cost_usd=config.agent.max_cost_usd,
@@ -141,7 +139,7 @@ class BuiltAgent:
         around: dict[str, Wrap] = {
             "call limit": calls.bounding,
             "call ids": lambda model: spec.call_ids.naming(model, spec.name),
-            "visible text": LegibleModel,
+            "visible text": VisibleTextModel,
             "deadline": self._timed,
             "firewall": firewall,
             "window": self.window.watching,

@@ -1,4 +1,4 @@
-"""What the tools of a session stand on: folders, policy, sandbox, processes and the firewall. It does not need a model."""
+"""The environment of a session's tools: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -40,7 +40,8 @@ class Permissions(Struct, frozen=True, kw_only=True):
     """What a frontend's options say about safety, beside the configuration.
 
     `allow` and `deny` are rules such as `run_shell(git log *)`; `add_dirs` are more folders to work in; without
-    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run.
+    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run; without `has_kept_rules` nothing counts that was
+    allowed for the project, and nothing more is kept.
     """
 
     allow: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
     add_dirs: tuple[Path, ...] = ()
     has_sandbox: bool = True
     is_dry_run: bool = False
+    has_kept_rules: bool = True
 
 
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
@@ -373,12 +375,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def _roots_of(
-    folder: Path,
-    loaded: Loaded,
-    permissions: Permissions,
-    blocked: Sequence[str],
-    *,
-    is_copy: bool,
+    folder: Path, loaded: Loaded, permissions: Permissions, blocked: Sequence[str], *, is_copy: bool
 ) -> Roots:
     host = loaded.host
     if is_copy:
@@ -426,7 +423,12 @@ def _policy_of(
         loaded.config.safety,
         allow=permissions.allow,
         deny=permissions.deny,
-        project=ProjectRules(loaded.host, folder, may_write=may_write),
+        project=ProjectRules(
+            loaded.host,
+            folder,
+            may_write=may_write and permissions.has_kept_rules,
+            only_denies=not permissions.has_kept_rules,
+        ),
         find_sandbox=lambda: sandbox.state,
         asks_each_command=_names_commands(loaded),
         trusts_project=trusts,

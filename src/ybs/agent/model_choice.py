@@ -213,7 +213,7 @@ def is_chosen(config: Config) -> bool:
 
 
 def note_on(config: Config, model: Model) -> str:
-    """Return what the person should know of a model that nobody chose; empty where somebody did."""
+    """Return a note for the person about a default model; empty if they chose it."""
     if is_chosen(config) or isinstance(model, InProcessModel):
         return ""
     return f"No model is configured, so ybs uses the starter model on this machine, {model.name}."

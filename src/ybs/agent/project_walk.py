@@ -1,4 +1,4 @@
-"""All that is in the folders that tools may work in, for the looks of undo: ignored files too, but for bulk folders."""
+"""Walk the folders that tools may work in, for undo: ignored files too, but not bulk folders."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ MOST_IGNORED = 5_000
 
 
 def listings(roots: Roots, deadline: Deadline) -> Iterator[FolderListing]:
-    """Yield what is in each folder. Raises TooMuch."""
+    """Yield the entries of each folder. Raises TooMuch."""
     for folder in _folders(roots):
         yield _listing_of(roots, folder, deadline)
 
@@ -23,7 +23,7 @@ def listings(roots: Roots, deadline: Deadline) -> Iterator[FolderListing]:
 def listings_of_project(
     roots: Roots, deadline: Deadline, above: Ignore | None = None
 ) -> Iterator[FolderListing]:
-    """Yield what is in each folder that belongs to the project. Raises TooMuch.
+    """Yield the entries of each folder that belong to the project. Raises TooMuch.
 
     `above` stands in for the rules of the folders above the project.
     """
@@ -35,7 +35,7 @@ def listings_of_project(
 def _listing_of(
     roots: Roots, folder: Path, deadline: Deadline, above: Ignore | None = None
 ) -> FolderListing:
-    """Return what is in a folder. Raises TooMuch."""
+    """Return the entries of a folder. Raises TooMuch."""
     walk = _Whole(roots, folder, deadline=deadline, above=above)
     files = walk.paths()
     if walk.count > MOST_PATHS:
@@ -102,7 +102,7 @@ class _Whole(Walk):
     def _content_of_ignored(
         self, names: tuple[list[str], list[str], list[str]], folder: str, every: Sequence[str]
     ) -> tuple[list[str], list[str], Ignore]:
-        """Return what counts in a folder that git ignores, where no rule brings anything back."""
+        """Return the entries to keep of a folder that git ignores, where no rule includes any again."""
         prefix = f"{folder}/"[len(self._top) :]
         if has_bulk_mark(names[0]):
             self.bulk.add(prefix[:-1])
@@ -113,7 +113,7 @@ class _Whole(Walk):
         return self._taken(prefix, files), self._entered(prefix, folders), rules
 
     def _taken(self, prefix: str, names: Collection[str]) -> list[str]:
-        """Return those of the ignored names in a folder that there is room for."""
+        """Return the ignored names in a folder, as far as there is room."""
         if not names:
             return []
         taken = sorted(names)[: max(MOST_IGNORED - len(self.ignored), 0)]

@@ -59,7 +59,7 @@ class Secrets:
         """Return tools behind the firewall."""
         return FirewallToolbox(toolbox, self.firewall, self._read)
 
-    def aside(self, model: Model) -> Model:
+    def side_model(self, model: Model) -> Model:
         """Return a model behind the firewall for requests that are not part of the conversation; nobody is asked."""
         return FirewallModel(model, self.firewall)
 

@@ -1,1 +1,1 @@
-"""What a turn changed on disk, and the way back."""
+"""Record the changes of a turn on disk, and undo them."""

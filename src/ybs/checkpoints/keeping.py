@@ -1,4 +1,4 @@
-"""What a session keeps for undo: the turn that goes on, the contents it has seen, and the project's store."""
+"""The undo state of a session: the running turn, known file contents, and the project's store."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence, Set

@@ -1,4 +1,4 @@
-"""What was kept of a turn for undo, and what an undo or redo did with it."""
+"""The undo record of a turn, and its state after an undo or redo."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""The plan of an undo or redo: what should stand at each path, and what speaks against it. Nothing is written."""
+"""The plan of an undo or redo: the wanted state of each path, and its conflicts. Nothing is written."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What goes of the checkpoints: those of sessions that are gone, old ones, and the oldest where they are too much."""
+"""Delete checkpoints of deleted sessions, old ones, and the oldest where they take too much room."""
 
 from collections.abc import Collection
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Bring paths to the states of a plan: first what is to be there, at last what is to go. No link is followed."""
+"""Restore paths to the states of a plan: create and restore files first, delete last. Links are not followed."""
 
 import errno
 import os
@@ -63,7 +63,7 @@ class Restoring:
         for below in sorted(self._steps, reverse=True):
             if below.startswith(f"{path}/"):
                 self._remove(below)
-        with self._roots.held(self._judged(path)) as place:
+        with self._roots.held(self._checked(path)) as place:
             os.rmdir(place.name, dir_fd=place.folder)
         self._steps[path].found = ABSENT
 
@@ -71,7 +71,7 @@ class Restoring:
         found = self._steps[path].found
         if found.kind == "folder":
             return
-        with self._roots.held(self._judged(path), make_folders=True) as place:
+        with self._roots.held(self._checked(path), make_folders=True) as place:
             if found != ABSENT:
                 self._check(path)
                 place.unlink()
@@ -81,7 +81,7 @@ class Restoring:
         """Put a file or a link in its place, in one step."""
         step = self._steps[path]
         found, target = step.found, step.target
-        with self._roots.held(self._judged(path), make_folders=True) as place:
+        with self._roots.held(self._checked(path), make_folders=True) as place:
             status = place.status()
             is_same = found.digest != "" and found.digest == target.digest
             if is_same and status is not None and status.st_nlink == 1:
@@ -123,7 +123,7 @@ class Restoring:
         step = self._steps[path]
         if step.found == ABSENT:
             return
-        with self._roots.held(self._judged(path)) as place:
+        with self._roots.held(self._checked(path)) as place:
             if step.found.kind == "folder":
                 self._remove_folder(path, place, step.found.mode)
             else:
@@ -142,10 +142,10 @@ class Restoring:
             self.stayed.append(path)
 
     def _change_mode(self, path: str, mode: int) -> None:
-        with self._roots.held(self._judged(path)) as place:
+        with self._roots.held(self._checked(path)) as place:
             _set_mode(place, mode)
 
-    def _judged(self, path: str) -> Path:
+    def _checked(self, path: str) -> Path:
         if not (is_ours(self._roots, path) and leads_there(self._roots, path)):
             raise Refused("it may no longer be written")
         return Path(path)

@@ -1,4 +1,4 @@
-"""What stands at a path: nothing, a file, a link or a folder; and what a turn made of it."""
+"""The state of a path (nothing, a file, a link or a folder), before and after a turn."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 #: Takes what a file holds and returns its digest; it may keep it.
 Take = Callable[[bytes], str]
-#: So begins the mark of what is no file, no folder and no link.
+#: The prefix of the state of a path that is not a file, a folder or a link.
 _SPECIAL = "special "
 
 

@@ -139,10 +139,10 @@ def run(words: Sequence[str]) -> int:
         arguments = parse(words)
         if folder := getattr(arguments, "work_in", None):
             change_to(folder)
-        door = door_of(arguments)
-        if door is not open_door:
+        frontend = frontend_of(arguments)
+        if frontend is not start_frontend:
             judge_starts()
-        return door(arguments)
+        return frontend(arguments)
     except YbsError as error:
         from ybs.frontends.headless.advice import told
         from ybs.frontends.headless.run import code_of
@@ -151,14 +151,14 @@ def run(words: Sequence[str]) -> int:
         return code_of(error)
 
 
-def door_of(arguments: "Namespace") -> "Callable[[Namespace], int]":
+def frontend_of(arguments: "Namespace") -> "Callable[[Namespace], int]":
     """Return what opens a frontend for the arguments."""
     own = {"setup": set_up, "acp": serve_editor, "completion": complete}
     if arguments.subcommand in own:
         return own[arguments.subcommand]
     if arguments.subcommand in ("serve", "attach") or arguments.background:
         return use_server
-    return run_named if arguments.subcommand else open_door
+    return run_named if arguments.subcommand else start_frontend
 
 
 def complete(arguments: "Namespace") -> int:
@@ -203,10 +203,6 @@ def run_named(arguments: "Namespace") -> int:
         return serve(options, arguments.tools)
     if arguments.subcommand in ("web", "gateway"):
         return serve_people(arguments, options)
-    if arguments.subcommand == "router":
-        from ybs.frontends.subcommands.router_stats import router
-
-        return router(arguments, options)
     from ybs.frontends.subcommands.commands import run_subcommand
 
     return run_subcommand(arguments, options)
@@ -220,7 +216,7 @@ def serve_people(arguments: "Namespace", options: "Options") -> int:
         return web(arguments, options)
     try:
         from ybs.frontends.gateway.command import gateway
-    except ModuleNotFoundError as error:  # dbos, or what it stands on
+    except ModuleNotFoundError as error:  # SQLAlchemy
         complain(f"{error.name} is missing. Chats need the extra: pip install 'ybs[gateway]'")
         return 1
     return gateway(arguments, options)
@@ -245,7 +241,7 @@ def use_server(arguments: "Namespace") -> int:
     return attach(session_options(arguments), arguments.name)
 
 
-def open_door(arguments: "Namespace") -> int:
+def start_frontend(arguments: "Namespace") -> int:
     """Open the terminal, or run once where there is none."""
     options = session_options(arguments)
     judge_starts()  # its modules start nothing, and a person waits for them
@@ -304,7 +300,7 @@ def call_tool(arguments: "Namespace") -> int:
 
     confirm = None
     if not arguments.yes and is_terminal(sys.stdin) and is_terminal(sys.stderr):
-        from ybs.frontends.terminal.questions.ask import ask as confirm
+        from ybs.frontends.terminal.questions.late import ask as confirm
 
     options = session_options(arguments)
     return call(options, arguments.name, arguments.json, is_yes=arguments.yes, confirm=confirm)

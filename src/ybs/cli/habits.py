@@ -1,4 +1,4 @@
-"""What people type who come from other agents: words and options that ybs calls by another name, and what it calls them."""
+"""Words and options of other agents, with their names in ybs."""
 
 import itertools
 from collections.abc import Sequence

@@ -252,7 +252,7 @@ words [RULE ...]          of allow and deny: a rule, after project (as shipped) 
 files [FILE ...]          files or folders to scan; - for standard input (default: this folder)
 """,
     "web": f"""
---port N                  default: %(default)s; 0: any
+--port N                  default: that of the browsers that are logged in, else a new one; 0: any
 {_PAGE}""",
     "setup": f"""
 what [{{model,editor}}]     what to set up
@@ -264,7 +264,7 @@ editors [EDITOR ...]      of editor: {", ".join(EDITORS)} (default: all)
 #: What else argparse is told of some of them.
 _TOLD: dict[str, dict[str, Any]] = {
     "--web PORT": {"type": int},
-    "--port N": {"type": int, "default": 8707},
+    "--port N": {"type": int},
     "--host ADDRESS": {"default": "127.0.0.1"},
     "--tokens N": {"type": whole_number},
     "--write PATH ...": {"dest": "writable"},
@@ -430,8 +430,8 @@ def check_gateway(arguments: "Namespace") -> None:
 def check_port(arguments: "Namespace") -> None:
     """Fail where the port is none."""
     is_page = arguments.subcommand == "web"
-    option, port = ("--port", arguments.port) if is_page else ("--web", arguments.web or 0)
-    if not 0 <= port < 65_536:
+    option, port = ("--port", arguments.port) if is_page else ("--web", arguments.web)
+    if not 0 <= (port or 0) < 65_536:
         fail(f"{option} {port} is not a port; those are 1 to 65535")
 
 

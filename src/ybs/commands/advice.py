@@ -1,4 +1,4 @@
-"""What a chat tells the person to do about a failure: its slash commands."""
+"""Word the remedies for a failure as slash commands."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -23,6 +23,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "set_key": "set {} to a valid key",
     "save_key": "save one: /setup",
     "log_in": "log in: /mcp login {}",
+    "log_out": "forget the login: /mcp logout {}",
     "set_endpoint": "start ybs with that address: --endpoint ADDRESS",
     "begin_anew": "clear the conversation: /clear",
     "raise_step_limit": "allow more steps with agent.max_iterations",

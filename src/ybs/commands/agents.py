@@ -87,14 +87,14 @@ def _stopped(session: Session, name: str) -> Reply:
     count = conductor.stop(name) if conductor is not None else 0
     if not count:
         what = f"There is no sub-agent {name!r} that works." if name else "No sub-agent works."
-        return Reply(text=f"{what} /agents lists them.", is_error=True)
+        return Reply.error(f"{what} /agents lists them.")
     return Reply(
         text=f"Stopped {name or plural(count, 'sub-agent')}. What is done so far is the result."
     )
 
 
 def _unknown(name: str) -> Reply:
-    return Reply(text=f"There is no sub-agent {name!r}. /agents lists them.", is_error=True)
+    return Reply.error(f"There is no sub-agent {name!r}. /agents lists them.")
 
 
 def _all(session: Session) -> list[Shown]:

@@ -10,6 +10,8 @@ from ybs.session.session import Session
 
 #: Takes the session and what stands behind the name.
 Run: TypeAlias = Callable[[Session, str], Awaitable[Reply]]
+#: Takes the session and returns what the argument of a command may be.
+Choices: TypeAlias = Callable[[Session], Sequence[str]]
 
 
 class SlashCommand(Struct, frozen=True):
@@ -25,7 +27,7 @@ class SlashCommand(Struct, frozen=True):
     run: Run
     waits: bool = False
     shows_bare: bool = False
-    choices: Callable[[Session], Sequence[str]] | None = None
+    choices: Choices | None = None
     activity: str = ""
 
 

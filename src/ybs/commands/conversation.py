@@ -42,14 +42,14 @@ async def copy(session: Session, argument: str) -> Reply:
     answers = answers_of(session.conversation.messages)
     number = number_in("".join(numbers) or "1")
     if not number or len(numbers) > 1:
-        return Reply(text="Usage: /copy, /copy N or /copy code", is_error=True)
+        return Reply.error("Usage: /copy, /copy N or /copy code")
     if number > len(answers):
         there = "is no answer" if not answers else f"are only {len(answers)} answers"
         there = "is only one answer" if len(answers) == 1 else there
-        return Reply(text=f"There {there} to copy.", is_error=True)
+        return Reply.error(f"There {there} to copy.")
     text = last_code(answers[number - 1]) if wants_code else answers[number - 1]
     if text is None:
-        return Reply(text="There is no code block in that answer.", is_error=True)
+        return Reply.error("There is no code block in that answer.")
     what = "code block" if wants_code else "answer"
     lines = text.count("\n") + 1
     said = f"The {what}, {lines:,} line{'' if lines == 1 else 's'}:"
@@ -64,10 +64,10 @@ async def export(session: Session, argument: str) -> Reply:
 
     if not session.environment.incognito.may_write:
         text = f"Not written: {WRITES_NOTHING}. /copy copies the last answer."
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     messages = tuple(session.conversation.messages)
     if not messages:
-        return Reply(text="There is nothing to export yet.", is_error=True)
+        return Reply.error("There is nothing to export yet.")
     roots = session.environment.roots
     name = session.journal.name or f"session-{datetime.now():%Y%m%d-%H%M%S}"
     if not argument:  # a project is not littered unasked
@@ -110,14 +110,14 @@ async def retry(session: Session, _argument: str) -> Reply:
         return Reply(takes_up=True)
     prompts, messages = session.history.prompts(), session.conversation.messages
     if not prompts:
-        return Reply(text="There is no request to send again.", is_error=True)
+        return Reply.error("There is no request to send again.")
     place = prompts[-1][0]
     if not any(isinstance(each, ToolResult) for each in messages[place:]):
         return Reply(shared=session.history.take_out(place))
     last = messages[-1]
     if isinstance(last, AssistantMessage) and last.stop_reason in ("end", "length"):
         text = "The last request was carried out. /rewind goes back to before it."
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     return Reply(shared=UserMessage.of(GO_ON))
 
 

@@ -31,9 +31,9 @@ from ybs.config.layers import Loaded
 from ybs.config.review import PluginFolder
 from ybs.config.template import (
     Argument,
-    Piece,
     TemplateArguments,
     TemplateCommand,
+    TemplatePart,
     arguments_in,
     parse,
 )
@@ -166,7 +166,7 @@ class Filling:
     """A template with its arguments. They are put into its pieces, and nothing is looked for in what came of that."""
 
     def __init__(
-        self, pieces: tuple[Piece, ...], arguments: TemplateArguments, *, is_own: bool
+        self, pieces: tuple[TemplatePart, ...], arguments: TemplateArguments, *, is_own: bool
     ) -> None:
         self.pieces, self._arguments, self._is_own = pieces, arguments, is_own
         places = any(each.source != "${CLAUDE_PLUGIN_ROOT}" for each in arguments_in(pieces))
@@ -178,7 +178,7 @@ class Filling:
         """The words, with commands as the template has them."""
         return "".join(map(self.text, self.pieces)) + self.rest
 
-    def text(self, piece: Piece) -> str:
+    def text(self, piece: TemplatePart) -> str:
         """Return what stands for a piece before commands were run."""
         match piece:
             case Argument():

@@ -57,7 +57,7 @@ async def download(session: Session, argument: str) -> Reply:
 
 
 def unchecked(sha256: str) -> str:
-    """Say that nobody stated the checksum of a file, and which one it has."""
+    """Return a text that says that nobody stated the checksum of a file, and which one it has."""
     return f"Nobody named its checksum before. Its SHA-256 is {sha256}"
 
 
@@ -66,15 +66,15 @@ def _offer(machine: "Machine") -> Reply:
 
     items = tuple(
         MenuItem(
-            line=f"/download {each.full_name}",
-            label=each.full_name,
-            detail=f"{each.shape.file_bytes / 1e9:.1f} GB; {reason}",
+            f"/download {each.full_name}",
+            each.full_name,
+            f"{each.shape.file_bytes / 1e9:.1f} GB; {reason}",
         )
         for each, reason in hub.fitting(machine)
     )
     title = f"Models for this machine ({machine.words})"
     hint = "/download OWNER/REPOSITORY/FILE.gguf takes any other file of the hub (local.hub)."
-    return Reply(menu=Menu(title=title, items=items), notes=(hint,))
+    return Reply(menu=Menu(title, items), notes=(hint,))
 
 
 class _Progress:

@@ -27,7 +27,7 @@ def money(usd: float) -> str:
 
 
 def cost(usage: Usage) -> str:
-    """Say what was spent: "unknown" where no price is known, nothing where it was free or nothing was used."""
+    """Return what was spent: "unknown" where no price is known, nothing where it was free or nothing was used."""
     if usage.cost_usd is None:
         return "cost unknown" if usage.is_used else ""
     known = money(usage.cost_usd) if usage.cost_usd else ""
@@ -53,7 +53,7 @@ def number_in(text: str) -> int:
 
 
 def age(seconds: float) -> str:
-    """Say how long ago something was."""
+    """Return how long ago something was."""
     for size, unit in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
         if (count := int(seconds // size)) >= 1:
             return f"{count} {'day' if unit == 'days' and count == 1 else unit} ago"

@@ -167,7 +167,7 @@ async def change_autocommit(session: Session, argument: str) -> Reply:
 
     word = argument.lower()
     if word not in ("", "on", "off", "ask"):
-        return Reply(text=USAGE, is_error=True)
+        return Reply.error(USAGE)
     git = WorkTree(session.environment.workspace).git
     repository = git.repository().common_folder
     if not word:
@@ -175,7 +175,7 @@ async def change_autocommit(session: Session, argument: str) -> Reply:
     if not session.environment.incognito.may_write:
         from ybs.security.incognito import WRITES_NOTHING
 
-        return Reply(text=f"It stays as it is: {WRITES_NOTHING}.", is_error=True)
+        return Reply.error(f"It stays as it is: {WRITES_NOTHING}.")
     if word == "ask":
         forget(session.host, repository)
         return _shown(session, repository)

@@ -1,4 +1,4 @@
-"""What recurs in a person's sessions, as replies: listed, explained, made into a command, put on a schedule, or forgotten.
+"""Recurring tasks as replies: list, explain, turn into a command, schedule or forget them.
 
 `/learn` and `ybs learn` answer with the same functions.
 """
@@ -94,7 +94,7 @@ class RecurringTasks:
             case "schedule":
                 return self.schedule(number_of(word))
             case _:
-                return Reply(text=f"Usage: /learn [{'|'.join(ACTIONS)}] N", is_error=True)
+                return Reply.error(f"Usage: /learn [{'|'.join(ACTIONS)}] N")
 
     def look(self) -> LearnedTasks:
         """Read the sessions that are new, and return what is known. It may take some time. Raises YbsError and OSError."""
@@ -178,20 +178,20 @@ class RecurringTasks:
             return Reply(text=f"{self._host.short(str(path))} is as it should be.")
         items = (
             MenuItem(
-                line=f"/learn accept {number} mine",
-                label=f"write {self._host.short(str(path))}",
-                detail="for you, in every project",
+                f"/learn accept {number} mine",
+                f"write {self._host.short(str(path))}",
+                "for you, in every project",
             ),
             MenuItem(
-                line=f"/learn accept {number} project",
-                label=f"write .ybs/commands/{path.name}",
-                detail="for everybody in this project",
+                f"/learn accept {number} project",
+                f"write .ybs/commands/{path.name}",
+                "for everybody in this project",
             ),
-            MenuItem(line=f"/learn dismiss {number}", label="no", detail="it is not offered again"),
+            MenuItem(f"/learn dismiss {number}", "no", "it is not offered again"),
         )
         if before:
-            items = (items[0], MenuItem(line="/learn", label="no", detail="leave it as it is"))
-        return Reply(diff=diff, menu=Menu(title=f"/{path.stem}", items=items, is_numbered=False))
+            items = (items[0], MenuItem("/learn", "no", "leave it as it is"))
+        return Reply(diff=diff, menu=Menu(f"/{path.stem}", items, is_numbered=False))
 
     def accept(self, number: int, *, in_project: bool = False) -> Reply:
         """Write the command of a task. Raises YbsError where a file of the name is there that this did not write, and OSError."""
@@ -328,7 +328,7 @@ class RecurringTasks:
 
 
 def reason(cluster: Cluster) -> str:
-    """Say in numbers why a task is offered."""
+    """Return in numbers why a task is offered."""
     text = f"asked for {plural(cluster.count, 'time')} on {_days(cluster)}"
     steps = usual_steps(cluster.last)
     return f"{text}, each time: {listed(steps, _MOST_STEPS)}" if steps else text

@@ -44,11 +44,11 @@ async def show_servers(session: Session, argument: str) -> Reply:
     }
     each = servers.connections.get(name.strip() if word in actions else argument)
     if each is None:
-        return Reply(text=_USAGE, is_error=True)
+        return Reply.error(_USAGE)
     try:
         return await actions[word](session, each) if word in actions else _details(session, each)
     except ToolError as error:
-        return Reply(text=told(error), is_error=True)
+        return Reply.error(told(error))
 
 
 def server_names(session: Session) -> list[str]:
@@ -60,7 +60,7 @@ def server_names(session: Session) -> list[str]:
 
 def _row(each: Connection, needs: str) -> tuple[str, ...]:
     tools = plural(len(each.offer.tools), "tool") if each.offer.tools else ""
-    changed = [new.name for _, new in each.judged.changed]
+    changed = [new.name for _, new in each.reviewed.changed]
     words = each.problem if each.state in ("failed", "lost") else ""
     words = words or (f"waits for approval: {', '.join(changed)}" if changed else given(needs))
     return each.server.name, _STATES[each.state], tools, words
@@ -83,7 +83,7 @@ def _details(session: Session, each: Connection) -> Reply:
     ]
     notes += [f"Not usable: {problem}" for problem in each.unfit]
     each.note_shown()
-    for old, new in each.judged.changed:
+    for old, new in each.reviewed.changed:
         has = "has changed" if old else "is new"
         notes += [f"{new.name} {has} and is not used; /mcp trust {server.name} uses it:"]
         notes += [f"  {line}" for line in differences(old, new)]
@@ -103,15 +103,15 @@ async def _restart(session: Session, each: Connection) -> Reply:
 
 async def _trust(session: Session, each: Connection) -> Reply:
     await each.link()
-    if not each.judged.changed:
-        return Reply(text=f"{each.server.name} says what it said when you took it on.")
-    if each.shown != each.judged.changed:  # nobody approves what they have not seen
+    if not each.reviewed.changed:
+        return Reply(text=f"{each.server.name} describes its tools as it did when you approved it.")
+    if each.shown != each.reviewed.changed:  # nobody approves what they have not seen
         return _details(session, each)
-    names = ", ".join(new.name for _, new in each.judged.changed)
+    names = ", ".join(new.name for _, new in each.reviewed.changed)
     try:
         each.approve()
     except (ConfigError, OSError) as error:
-        return Reply(text=f"The approval could not be kept: {error}", is_error=True)
+        return Reply.error(f"The approval could not be kept: {error}")
     return Reply(text=f"Used as they are now: {names}.")
 
 
@@ -130,7 +130,7 @@ async def _logout(session: Session, each: Connection) -> Reply:
     try:
         had_login = await asyncio.to_thread(session.environment.mcp.logout, each.server)
     except ConfigError as error:
-        return Reply(text=told(error), is_error=True)
+        return Reply.error(told(error))
     if not had_login:
         return Reply(text=f"You were not logged in to {name}.")
     await each.aclose()
@@ -165,11 +165,11 @@ def _sending(each: Connection, prompt: ServerPrompt) -> Run:
         given = _arguments(prompt, argument)
         missing = [a.name for a in prompt.arguments if a.is_required and not given.get(a.name)]
         if missing:
-            return Reply(text=f"It needs {', '.join(missing)}.", is_error=True)
+            return Reply.error(f"It needs {', '.join(missing)}.")
         try:
             words = await (await each.link()).prompt(prompt.name, given)
         except ToolError as error:
-            return Reply(text=str(error), is_error=True)
+            return Reply.error(str(error))
         return Reply(shared=await session.parts.composer.compose(words, ""))
 
     return run

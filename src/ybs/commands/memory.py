@@ -32,7 +32,7 @@ async def memorize(session: Session, argument: str) -> Reply:
     is_for_all = argument.lower().startswith(_FOR_ALL)
     text = argument[len(_FOR_ALL) :].strip() if is_for_all else argument
     if not text:
-        return Reply(text=_USAGE, is_error=True)
+        return Reply.error(_USAGE)
     memories = _memories(session)
 
     def keep() -> Reply:
@@ -53,7 +53,7 @@ async def show_memories(session: Session, argument: str) -> Reply:
         case "", _:
             return await asyncio.to_thread(_list, session)
         case "forget", "":
-            return Reply(text="Usage: /memories forget N, or a name", is_error=True)
+            return Reply.error("Usage: /memories forget N, or a name")
         case "forget", word:
             return await asyncio.to_thread(_forget, session, word)
         case "undo", "":
@@ -88,13 +88,13 @@ def _list(session: Session) -> Reply:
 def _offered(memories: "Sequence[Memory]", title: str, notes: "Sequence[str]" = ()) -> Reply:
     items = tuple(
         MenuItem(
-            line=f"{_SHOW}{each.name}.md",  # so a name is not a number
-            label=first_words(each.text, _LABEL),
-            detail=", ".join(filter(None, (each.day, each.whose))),
+            f"{_SHOW}{each.name}.md",
+            first_words(each.text, _LABEL),
+            ", ".join(filter(None, (each.day, each.whose))),
         )
         for each in memories
     )
-    menu = Menu(title=title, items=items)
+    menu = Menu(title, items)
     hint = "/memories N shows a note in full; /memories forget N deletes it."
     return Reply(menu=menu, notes=(hint, *notes))
 

@@ -10,13 +10,16 @@ from ybs.commands.router import routing_of
 from ybs.config.schema import Effort, Mode, PromptForm
 from ybs.config.tree import is_object
 from ybs.core.errors import YbsError
+from ybs.core.messages import UserMessage
 from ybs.core.wording import listed
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 from ybs.session.status import Status
+from ybs.transcripts.facts import GO_AHEAD, proposed_plan
 
 if TYPE_CHECKING:
-    from ybs.router.arms import Arm
+    from ybs.router.bandit import Arm
+
 
 #: What each mode does without asking.
 MODES: dict[Mode, str] = {
@@ -132,13 +135,13 @@ async def change_mode(session: Session, argument: str) -> Reply:
         return Reply(text=f"Mode: {mode_text(session.status(), ' (')})")
     if argument:
         names = ", ".join(MODE_WORDS)
-        return Reply(text=f"There is no mode {argument!r}. The modes are: {names}", is_error=True)
+        return Reply.error(f"There is no mode {argument!r}. The modes are: {names}")
     current = session.status().shown_mode
     items = tuple(
-        MenuItem(line=f"/mode {name}", label=name, detail=what, is_current=name == current)
+        MenuItem(f"/mode {name}", name, what, is_current=name == current)
         for name, what in MODE_WORDS.items()
     )
-    menu = Menu(title="What may ybs do without asking?", items=items)
+    menu = Menu("What may ybs do without asking?", items)
     return Reply(text=f"Mode: {current}", menu=menu)
 
 
@@ -159,14 +162,14 @@ async def change_profile(session: Session, argument: str) -> Reply:
     if not argument:
         items = [
             MenuItem(
-                line=f"/profile {name}",
-                label=name,
-                detail=", ".join(settings) if is_object(settings) else "",
+                f"/profile {name}",
+                name,
+                ", ".join(settings) if is_object(settings) else "",
                 is_current=name == session.loaded.profile,
             )
             for name, settings in session.config.profiles.items()
         ]
-        menu = Menu(title="Profiles", items=tuple(items)) if items else None
+        menu = Menu("Profiles", tuple(items)) if items else None
         return Reply(text="" if items else NONE, menu=menu)
     if session.conversation.messages and not session.journal.path:
         raise YbsError(
@@ -193,7 +196,7 @@ AUTO: Final = "auto"
 _MOST_DIGITS: Final = 7
 #: What each choice means to a person.
 _MEANING: Final = {
-    AUTO: "as much as the model does by itself",
+    AUTO: "the model's own default",
     "none": "answers at once, where the model can",
     "low": "quick and cheap",
     "high": "for hard problems: slower, and more tokens",
@@ -210,7 +213,7 @@ async def change_effort(session: Session, argument: str) -> Reply:
     is_number = word.isascii() and word.isdecimal() and len(word) < _MOST_DIGITS
     if word != AUTO and word not in LEVELS and not is_number:
         text = f"There is no effort {argument!r}. Choose {AUTO}, {', '.join(LEVELS)}, or a number of tokens."
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     given = int(word) if is_number else word
     asked = None if word == AUTO else msgspec.convert(given, Effort)
     await session.use_effort(asked)
@@ -227,12 +230,54 @@ def _shown(effort: Effort | None) -> str:
 def _offer(current: Effort | None) -> Reply:
     items = tuple(
         MenuItem(
-            line=f"/effort {level}",
-            label=level,
-            detail=_MEANING.get(level, ""),
+            f"/effort {level}",
+            level,
+            _MEANING.get(level, ""),
             is_current=level == (current or AUTO),
         )
         for level in (AUTO, *LEVELS)
     )
-    menu = Menu(title="How hard should the model think?", items=items)
+    menu = Menu("How hard should the model think?", items)
     return Reply(text=f"Effort: {_shown(current)}", menu=menu)
+
+
+NO_PLAN = "There is no plan. In the mode plan (Shift-Tab, or /mode plan) the model only reads, and ends with one."
+KEEP_PLAN = "Say what the plan should change; the mode stays plan."
+PLAN_USAGE = "Usage: /plan, /plan go, /plan go ask, /plan go auto or /plan keep"
+_CHOICES: tuple[tuple[str, Mode], ...] = (("", "accept-edits"), (" ask", "ask"), (" auto", "auto"))
+_MODE_OF: dict[str, Mode] = {"ask": "ask", "auto": "auto"}
+
+
+async def show_plan(session: Session, argument: str) -> Reply:
+    """Show the plan, or go ahead with it: with edits accepted, in ask or in auto."""
+    plan = _plan_of(session)
+    match argument.lower().split():
+        case []:
+            notes = (
+                "",
+                "/plan go carries it out with edits accepted, /plan go ask in ask, /plan go auto in auto.",
+            )
+            return Reply(text=plan or NO_PLAN, notes=notes if plan else ())
+        case ["keep"]:
+            return Reply(text=KEEP_PLAN)
+        case ["go"] | ["go", "accept-edits" | "ask" | "auto"] as words:
+            if not plan:
+                return Reply.error(NO_PLAN)
+            session.mode = _MODE_OF.get(words[-1], "accept-edits")
+            return Reply(shared=UserMessage.of(GO_AHEAD + plan))
+        case _:
+            return Reply.error(PLAN_USAGE)
+
+
+def offer_plan() -> Reply:
+    """Ask what is to happen with a plan: choosing sends a line, as if typed; closing the menu keeps planning."""
+    items = [MenuItem(f"/plan go{word}", f"yes, in {mode}", MODES[mode]) for word, mode in _CHOICES]
+    items.append(MenuItem("/plan keep", "no, keep planning", "say what to change"))
+    return Reply(menu=Menu("Go ahead with this plan?", tuple(items), is_numbered=False))
+
+
+def _plan_of(session: Session) -> str:
+    """Return the newest plan: the one that was just proposed, or what the transcript holds."""
+    facts = session.journal.replay
+    newest = proposed_plan(facts.last_answer) if session.mode == "plan" else ""
+    return newest or facts.plan

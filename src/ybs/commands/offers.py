@@ -42,16 +42,14 @@ async def offer_models(session: Session) -> Reply:
     if len(config.router.arms) > 1:
         detail = "the router picks one of several for each turn"
         is_routed = routing_of(session) is not None
-        items.append(
-            MenuItem(line="/model auto", label="auto", detail=detail, is_current=is_routed)
-        )
+        items.append(MenuItem("/model auto", "auto", detail, is_current=is_routed))
     items += [item for more in found for item in more]
     title = f"Models of {session.agent.server}" + " and of other providers on this machine" * any(
         found
     )
     notes = [note] if note else []
     hint = "/model NUMBER takes one of these, /model NAME any other."
-    menu = Menu(title=". ".join([title, *notes]), items=tuple(items))
+    menu = Menu(". ".join([title, *notes]), tuple(items))
     return Reply(menu=menu, notes=(hint,))
 
 
@@ -60,7 +58,7 @@ async def offer_providers(session: Session) -> Reply:
     names = provider_names(session.config)
     reaches = await asyncio.gather(*(look(session.host, name, session.config) for name in names))
     items = tuple(_provider_item(reach, session) for reach in reaches)
-    menu = Menu(title="Providers", items=items)
+    menu = Menu("Providers", items)
     hint = "/provider NUMBER or /provider NAME [MODEL] switches; the conversation stays."
     return Reply(menu=menu, notes=(hint,))
 
@@ -79,9 +77,9 @@ async def offer_models_at(session: Session, name: str) -> Reply:
         names = await in_time(list_models(session.host, session.config, name))
     if not names:
         text = f"{name} has no default model. Name one: /provider {name} MODEL"
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
-    menu = Menu(title=f"Models of {name}", items=items)
+    menu = Menu(f"Models of {name}", items)
     return Reply(menu=menu)
 
 
@@ -124,7 +122,7 @@ async def _others(name: str, session: Session) -> list[MenuItem]:
 
 def _item_at(name: str, model: str, where: str) -> MenuItem:
     line = f"/provider {name} {model}"
-    return MenuItem(line=line, label=_label(f"{name} {model}"), detail=where)
+    return MenuItem(line, _label(f"{name} {model}"), where)
 
 
 def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]:
@@ -139,7 +137,7 @@ def _model_item(session: Session, name: str) -> MenuItem:
     window = known(session.config, session.agent.provider, name).window
     detail = f"{amount(window)} window" if window else ""
     is_current = name == session.agent.model.name
-    return MenuItem(line=f"/model {name}", label=_label(name), detail=detail, is_current=is_current)
+    return MenuItem(f"/model {name}", _label(name), detail, is_current=is_current)
 
 
 def _provider_item(reach: Reachability, session: Session) -> MenuItem:
@@ -148,10 +146,7 @@ def _provider_item(reach: Reachability, session: Session) -> MenuItem:
     if (moved := _moved_to(reach, session)) and moved not in detail:
         detail += f", at {moved}"
     return MenuItem(
-        line=f"/provider {reach.provider}",
-        label=_label(reach.provider),
-        detail=detail,
-        is_current=is_current,
+        f"/provider {reach.provider}", _label(reach.provider), detail, is_current=is_current
     )
 
 
@@ -165,7 +160,7 @@ def _moved_to(reach: Reachability, session: Session) -> str:
 
 
 def _detail(reach: Reachability) -> str:
-    """Say in a few words what is known of a provider."""
+    """Return in a few words what is known of a provider."""
     match reach.state:
         case "stopped":
             place = f" at {reach.endpoint}"

@@ -14,7 +14,7 @@ from ybs.session.session import Session
 if TYPE_CHECKING:
     from ybs.config.layers import Loaded
     from ybs.security.policy.policy import Policy
-    from ybs.security.policy.rules import RuleOrigin, StandingRule
+    from ybs.security.policy.rules import PolicyRule, RuleOrigin
 
 
 async def add_dir(session: Session, argument: str) -> Reply:
@@ -37,15 +37,15 @@ def _add_folders(session: Session, argument: str) -> Reply:
     try:
         folder = session.host.expand(argument.strip("\"'"), session.folder).resolve()
     except (ValueError, RuntimeError):  # no name of a folder, or links in a circle
-        return Reply(text=f"{argument} is not a folder.", is_error=True)
+        return Reply.error(f"{argument} is not a folder.")
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        return Reply(text=f"{short(str(folder))} {what}.", is_error=True)
+        return Reply.error(f"{short(str(folder))} {what}.")
     if roots.is_blocked(str(folder)):
         text = (
             f"{short(str(folder))} cannot be added: keys, passwords or ybs's own files are there."
         )
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     if roots.holds(folder):
         return Reply(text=f"ybs works in {short(str(folder))} already.")
     roots.add(folder)
@@ -102,17 +102,17 @@ def answer(
         case "remove", number if number.isdecimal():
             return _remove(policy, loaded, int(number))
         case _:
-            return Reply(text=f"Usage:\n{USAGE}", is_error=True)
+            return Reply.error(f"Usage:\n{USAGE}")
 
 
 def _listing(policy: "Policy", loaded: "Loaded") -> Reply:
-    rules = policy.standing.listed
+    rules = policy.rules.listed
     rows = [
         (str(number), _KINDS[rule.kind], rule.text, _place(rule, loaded))
         for number, rule in enumerate(rules, 1)
     ]
     text = "" if rows else f"No rules: the mode {policy.mode} alone decides what is asked about."
-    warning = policy.standing.warning
+    warning = policy.rules.warning
     return Reply(
         text=text, tables=(Table.of(rows),), notes=(*([warning] * bool(warning)), "", USAGE)
     )
@@ -131,15 +131,15 @@ def _known(loaded: "Loaded", folder: Path, words: str, more: Sequence[str]) -> s
 
 
 def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:
-    from ybs.security.policy.rules import StandingRule
+    from ybs.security.policy.rules import PolicyRule
 
     first, _, rest = words.partition(" ")
     origin = _KEPT.get(first.lower()) if rest else None
     text = rest.strip() if origin else words
-    rule = StandingRule("allow" if kind == "allow" else "deny", text, origin or "session")
-    if rule.origin != "session" and not policy.standing.can_keep:
+    rule = PolicyRule("allow" if kind == "allow" else "deny", text, origin or "session")
+    if rule.origin != "session" and not policy.rules.can_keep:
         raise ConfigError(f"Nothing is kept: this session is incognito. Leave `{first}` out.")
-    policy.standing.add(rule)
+    policy.rules.add(rule)
     if rule.origin == "settings":
         _write(loaded, rule, is_wanted=True)
     state = "Allowed without a question" if kind == "allow" else "Refused"
@@ -147,18 +147,18 @@ def _add(policy: "Policy", loaded: "Loaded", kind: str, words: str) -> Reply:
 
 
 def _remove(policy: "Policy", loaded: "Loaded", number: int) -> Reply:
-    rules = policy.standing.listed
+    rules = policy.rules.listed
     if not 1 <= number <= len(rules):
-        return Reply(text=f"There is no rule {number}; /permissions lists them.", is_error=True)
+        return Reply.error(f"There is no rule {number}; /permissions lists them.")
     rule = rules[number - 1]
     if rule.origin == "settings" and not _write(loaded, rule, is_wanted=False):
         place = _place(rule, loaded)
-        return Reply(text=f"{rule.text} stands in {place}. Remove it there.", is_error=True)
-    policy.standing.remove(rule)
+        return Reply.error(f"{rule.text} stands in {place}. Remove it there.")
+    policy.rules.remove(rule)
     return Reply(text=f"Removed: {rule.text} ({_place(rule, loaded)})")
 
 
-def _write(loaded: "Loaded", rule: "StandingRule", *, is_wanted: bool) -> bool:
+def _write(loaded: "Loaded", rule: "PolicyRule", *, is_wanted: bool) -> bool:
     """Write a rule into the person's own settings, or take it out; return whether anything was changed."""
     from ybs.config.settings_file import change_list
 
@@ -166,8 +166,8 @@ def _write(loaded: "Loaded", rule: "StandingRule", *, is_wanted: bool) -> bool:
     return change_list(f"safety.{rule.kind}", rule.text, is_wanted=is_wanted, path=file)
 
 
-def _place(rule: "StandingRule", loaded: "Loaded") -> str:
-    """Say where a rule comes from."""
+def _place(rule: "PolicyRule", loaded: "Loaded") -> str:
+    """Return where a rule comes from."""
     if rule.origin != "settings":
         return _PLACES[rule.origin]
     from ybs.config.report import locate

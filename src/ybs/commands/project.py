@@ -24,14 +24,14 @@ async def show_jobs(session: Session, argument: str) -> Reply:
             await job.stop()
             return Reply(text=job.line)
         case _:
-            return Reply(text="Usage: /jobs, or /jobs stop ID", is_error=True)
+            return Reply.error("Usage: /jobs, or /jobs stop ID")
 
 
 async def send_to_background(session: Session, _argument: str) -> Reply:
     """Let the running commands go on in the background; the turn goes on without waiting for them."""
     count = session.send_to_background()
     if not count:
-        return Reply(text="No command is running.", is_error=True)
+        return Reply.error("No command is running.")
     return Reply(text="The command continues in the background. /jobs lists it.")
 
 
@@ -60,15 +60,13 @@ async def change_trust(session: Session, argument: str) -> Reply:
             state = state_of(review, is_trusted=review.is_trusted)
             return Reply(text="\n".join([*lines_of(review), state]))
         case "give" if not session.environment.incognito.may_write:
-            return Reply(text=f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}", is_error=True)
+            return Reply.error(f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}")
         case "give":
             if names or not review.is_trusted:
                 grant(session.host, review, names)
             return Reply(text="Trusted as it is now; this takes effect at the next start of ybs.")
         case _:
-            return Reply(
-                text="Usage: /trust, /trust give [VARIABLE ...] or /trust revoke", is_error=True
-            )
+            return Reply.error("Usage: /trust, /trust give [VARIABLE ...] or /trust revoke")
 
 
 async def change_incognito(session: Session, argument: str) -> Reply:
@@ -88,7 +86,7 @@ async def change_incognito(session: Session, argument: str) -> Reply:
         case "off", False:
             return Reply(text="This session is not incognito.")
         case _:
-            return Reply(text="Usage: /incognito, or /incognito off", is_error=True)
+            return Reply.error("Usage: /incognito, or /incognito off")
 
 
 #: Files that say the same; with one of them there is nothing to write.
@@ -107,7 +105,7 @@ async def init(session: Session, argument: str) -> Reply:
     """Have the model write AGENTS.md; the words go along. One that is there is the person's work: it is never touched."""
     if name := await asyncio.to_thread(_there, session):
         text = f"{name} exists already, and /init does not overwrite it. Say in your own words what should change in it."
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     wish = f"\nThe person adds: {argument}" if argument else ""
     return Reply(shared=UserMessage.of(_TASK + wish))
 
@@ -132,7 +130,7 @@ async def focus(session: Session, argument: str) -> Reply:
     if not session.environment.incognito.may_write:
         from ybs.security.incognito import WRITES_NOTHING
 
-        return Reply(text=f"The focus was not changed: {WRITES_NOTHING}.", is_error=True)
+        return Reply.error(f"The focus was not changed: {WRITES_NOTHING}.")
     if argument.lower() == "clear":
         return await _clear(session)
     return await _set(session, argument)

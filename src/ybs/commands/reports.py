@@ -58,7 +58,7 @@ async def show_config(session: Session, argument: str) -> Reply:
     ]
     if name and not rows:
         text = f"There is no setting {name}. `ybs config show` lists them."
-        return Reply(text=text, is_error=True)
+        return Reply.error(text)
     table = Table.of((row.key, _plain(row.value), place_of(row.origin)) for row in rows)
     if not name:
         note = (
@@ -78,7 +78,7 @@ def _plain(value: object) -> str:
 
 
 def place_of(origin: "ValueOrigin") -> str:
-    """Say where a value comes from: the kind of place, and which one where there are several."""
+    """Return where a value comes from: the kind of place, and which one where there are several."""
     return " ".join(dict.fromkeys((origin.layer, origin.source)))
 
 
@@ -106,7 +106,7 @@ async def show_status(session: Session, _argument: str) -> Reply:
 
 
 def _sandbox_of(session: Session) -> str:
-    """Say which kind of sandbox it is, and why it is not a better one."""
+    """Return which kind of sandbox it is, and why it is not a better one."""
     sandbox = session.environment.sandbox
     if sandbox.state in ("none", "off"):
         kind = sandbox.state
@@ -143,20 +143,18 @@ async def show_secrets(session: Session, argument: str) -> Reply:
         case "allow" if name.strip():
             placeholder = f"[ybs:secret:{name.strip().removeprefix('[ybs:secret:').rstrip(']')}]"
             if firewall.vault.value(placeholder) is None:
-                return Reply(
-                    text=f"There is no secret called {placeholder} in this session.", is_error=True
-                )
+                return Reply.error(f"There is no secret called {placeholder} in this session.")
             firewall.allow(placeholder)
             return Reply(text=f"{placeholder} is sent to the model in clear text from now on.")
         case _:
-            return Reply(text="Usage: /secrets, or /secrets allow KIND#N", is_error=True)
+            return Reply.error("Usage: /secrets, or /secrets allow KIND#N")
 
 
 async def change_streaming(session: Session, argument: str) -> Reply:
     """Show the answer as it comes, or when it is whole."""
     state = _wanted(argument, session.view.streams)
     if state is None:
-        return Reply(text="Usage: /stream, /stream on or /stream off", is_error=True)
+        return Reply.error("Usage: /stream, /stream on or /stream off")
     session.view.streams = state
     how = "while they are written" if state else "when they are complete"
     return Reply(text=f"Answers are shown {how}.")
@@ -166,7 +164,7 @@ async def change_verbosity(session: Session, argument: str) -> Reply:
     """Show more or less of the work."""
     state = _wanted(argument, session.view.is_verbose)
     if state is None:
-        return Reply(text="Usage: /verbose, /verbose on or /verbose off", is_error=True)
+        return Reply.error("Usage: /verbose, /verbose on or /verbose off")
     session.view.is_verbose = state
     what = "in full: arguments, outputs, thinking" if state else "shortened"
     return Reply(text=f"The work is shown {what}.")

@@ -64,9 +64,9 @@ async def make_attempts(session: Session, argument: str) -> Reply:
     is_count = first.isascii() and first.isdigit()
     count, words = (int(first[:3]), rest.strip()) if is_count else (USUAL, argument)
     if not words or not 2 <= count <= MOST:
-        return Reply(text=BEST_USAGE, is_error=True)
+        return Reply.error(BEST_USAGE)
     if not session.config.router.cascade.check:
-        return Reply(text=NO_CHECK, is_error=True)
+        return Reply.error(NO_CHECK)
     from ybs.tools.builtin.delegate import Task  # few ask for attempts
 
     session.parts.main.delegating.order(words, Task(task=words, best_of=count))
@@ -76,12 +76,12 @@ async def make_attempts(session: Session, argument: str) -> Reply:
 async def _judge(session: Session, *, is_good: bool) -> Reply:
     routing = routing_of(session)
     if routing is None:
-        return Reply(text=NOT_ROUTED, is_error=True)
+        return Reply.error(NOT_ROUTED)
     if session.environment.incognito.is_on:
-        return Reply(text="Nothing is learned in incognito.", is_error=True)
+        return Reply.error("Nothing is learned in incognito.")
     decision = await routing.judge(is_good=is_good)
     if not decision:
-        return Reply(text="There is no answer yet that this could be about.", is_error=True)
+        return Reply.error("There is no answer yet that this could be about.")
     word = "good" if is_good else "bad"
     return Reply(text=f"Noted: decision {decision} was {word}. The router learns from it.")
 

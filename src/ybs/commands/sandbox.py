@@ -30,9 +30,9 @@ async def change_sandbox(session: Session, argument: str) -> Reply:
     what, value = [*argument.split(maxsplit=1), "", ""][:2]
     sandbox, change = session.environment.sandbox, _CHANGES.get(what.lower())
     if what and what.lower() not in ("on", "off") and sandbox.state == "none":
-        return Reply(text=MISSING.format(sandbox.backend.why), is_error=True)
+        return Reply.error(MISSING.format(sandbox.backend.why))
     reply = change(session, value) if change else None
-    return reply or Reply(text=USAGE, is_error=True)
+    return reply or Reply.error(USAGE)
 
 
 def _turn_on(session: Session, value: str) -> Reply | None:
@@ -53,10 +53,10 @@ def _turn_off(session: Session, value: str) -> Reply | None:
     if sandbox.is_off:
         return Reply(text="The sandbox is off already.")
     items = (
-        MenuItem(line="/sandbox", label="no, keep it"),
-        MenuItem(line="/sandbox off now", label="yes, without the sandbox"),
+        MenuItem("/sandbox", "no, keep it"),
+        MenuItem("/sandbox off now", "yes, without the sandbox"),
     )
-    return Reply(menu=Menu(title=QUESTION, items=items, is_numbered=False))
+    return Reply(menu=Menu(QUESTION, items, is_numbered=False))
 
 
 def _change_network(session: Session, value: str) -> Reply | None:
@@ -100,7 +100,7 @@ def _open_folder(session: Session, name: str) -> Reply | None:
         return None
     folder: Path = session.host.expand(name, session.folder).resolve()
     if not folder.is_dir():
-        return Reply(text=f"{session.host.short(str(folder))} is not a folder.", is_error=True)
+        return Reply.error(f"{session.host.short(str(folder))} is not a folder.")
     session.environment.sandbox.add_folder(folder)
     return Reply(text=f"Commands may write in {session.host.short(str(folder))} in this session.")
 
@@ -134,10 +134,10 @@ async def show_ports(session: Session, argument: str) -> Reply:
     if not number:
         return _listed(await asyncio.to_thread(network.listening), network.forwards)
     if not number.isascii() or not number.isdecimal() or not 0 < int(number) < 65_536:
-        return Reply(text=USAGE_OF_PORTS, is_error=True)
+        return Reply.error(USAGE_OF_PORTS)
     port = int(number)
     if action not in ("", "open", "close"):
-        return Reply(text=USAGE_OF_PORTS, is_error=True)
+        return Reply.error(USAGE_OF_PORTS)
     return await _change(network, port, action) if action else _question(port)
 
 
@@ -163,9 +163,6 @@ def _listed(ports: list[int], forwards: dict[int, int]) -> Reply:
 
 
 def _question(port: int) -> Reply:
-    items = (
-        MenuItem(line="/ports", label="no"),
-        MenuItem(line=f"/ports {port} open", label="yes, forward it"),
-    )
-    menu = Menu(title=FORWARD.format(port=port), items=items, is_numbered=False)
+    items = (MenuItem("/ports", "no"), MenuItem(f"/ports {port} open", "yes, forward it"))
+    menu = Menu(FORWARD.format(port=port), items, is_numbered=False)
     return Reply(menu=menu)

@@ -31,7 +31,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
     if number_in(argument):
         return await resume(session, argument)
     if argument.lower() not in ("", "all"):
-        return Reply(text="Usage: /sessions, /sessions all, or /sessions NUMBER", is_error=True)
+        return Reply.error("Usage: /sessions, /sessions all, or /sessions NUMBER")
     is_all = bool(argument)
     saved = [each for each in await _listed(session, is_all=is_all) if each.messages]
     if not saved:
@@ -41,7 +41,7 @@ async def show_sessions(session: Session, argument: str) -> Reply:
         )
     items = tuple(_item(session, each) for each in saved[:MOST_SESSIONS])
     title = "Saved sessions" if is_all else "Saved sessions of this folder"
-    menu = Menu(title=title, items=items)
+    menu = Menu(title, items)
     session.offered["resume"] = menu  # /resume 2 takes one of these too
     hidden = len(saved) - len(items)
     notes = [f"{hidden:,} older sessions are not shown."] * bool(hidden)
@@ -68,9 +68,9 @@ def _item(session: Session, saved: "Saved") -> MenuItem:
     told = [age(now() - saved.changed_at), plural(saved.messages, "message")]
     facts = [*told, *kind, *elsewhere, *is_open]
     return MenuItem(
-        line=f"/resume {saved.name}",
-        label=first_words(printable(saved.title), _LABEL) or saved.name,
-        detail=", ".join(facts),
+        f"/resume {saved.name}",
+        first_words(printable(saved.title), _LABEL) or saved.name,
+        ", ".join(facts),
         is_current=is_current,
     )
 
@@ -158,9 +158,9 @@ def _differences(session: Session) -> list[str]:
 async def fork(session: Session, _argument: str) -> Reply:
     """Leave this session's file as it is, and go on in a copy of it."""
     if not session.journal.name:
-        return Reply(text=NOT_BEGUN, is_error=True)
+        return Reply.error(NOT_BEGUN)
     if not session.journal.path:
-        return Reply(text=f"There is no file: {_why_not_saved(session)}.", is_error=True)
+        return Reply.error(f"There is no file: {_why_not_saved(session)}.")
     before = session.journal.name
     reply = await _go_on(session, before, is_fork=True)
     lines = reply.text.split("\n")[1:]
@@ -171,9 +171,9 @@ async def fork(session: Session, _argument: str) -> Reply:
 async def save(session: Session, argument: str) -> Reply:
     """Write a copy of the session under a name of its own. Nothing is overwritten."""
     if not session.environment.incognito.may_write:
-        return Reply(text=f"Not saved: {WRITES_NOTHING}.", is_error=True)
+        return Reply.error(f"Not saved: {WRITES_NOTHING}.")
     if not session.journal.name:
-        return Reply(text=f"Not saved: {NOT_BEGUN[0].lower()}{NOT_BEGUN[1:]}", is_error=True)
+        return Reply.error(f"Not saved: {NOT_BEGUN[0].lower()}{NOT_BEGUN[1:]}")
     path = session.journal.path
     if not argument and path:
         name = session.journal.name
@@ -182,7 +182,7 @@ async def save(session: Session, argument: str) -> Reply:
         )
     name = file_name(argument)
     if argument and not any(each.isalpha() for each in name):
-        return Reply(text="The name needs at least one letter: /save NAME", is_error=True)
+        return Reply.error("The name needs at least one letter: /save NAME")
     source = session.journal.name if path else _written(session)
     if argument:
         store = session.journal.store()
@@ -207,7 +207,7 @@ def _written(session: Session) -> str:
     from ybs.session.masking import masked_event
 
     messages, firewall = session.conversation.messages, session.environment.secrets.firewall
-    begins = {turn.place for turn in session.journal.replay.rounds.open if turn.place > 0}
+    begins = {turn.place for turn in session.journal.replay.past_turns.open if turn.place > 0}
     said = [event_of(message) for message in messages]
     for place in sorted(begins, reverse=True):
         said.insert(place, TurnFinished(reason="done"))
@@ -268,7 +268,7 @@ async def show_session(session: Session, _argument: str) -> Reply:
 
 
 def _begun(name: str, path: str) -> str:
-    """Say when a session began: its name tells, or its first line."""
+    """Return when a session began: its name tells, or its first line."""
     if found := re.match(r"session-(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)", name):
         return "{}-{}-{} {}:{}".format(*found.groups())
     from datetime import datetime

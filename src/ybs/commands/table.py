@@ -1,14 +1,14 @@
 """The table of the slash commands: their names, what they do, and how."""
 
-from collections.abc import Callable, Sequence, Set
-from functools import cache
+from collections.abc import Sequence, Set
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.commands.agents import agent_names, show_agents
-from ybs.commands.command import SlashCommand
+from ybs.commands.command import Choices, Run, SlashCommand
 from ybs.commands.conversation import begin_anew, clear, copy, export, leave, retry
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.download import download
@@ -25,9 +25,9 @@ from ybs.commands.models import (
     change_profile,
     change_provider,
     profile_names,
+    show_plan,
 )
 from ybs.commands.permissions import add_dir, permissions
-from ybs.commands.plan import show_plan
 from ybs.commands.project import (
     change_incognito,
     change_trust,
@@ -78,13 +78,13 @@ def added_beside(own: frozenset[str]) -> _Added:
         if entry.group == "ybs.commands":
             try:
                 taken = own.union(name for each in commands for name in each.names)
-                commands.append(_command(entry, taken))
+                commands.append(_loaded(entry, taken))
             except ConfigError as error:
                 warnings.append(f"{error}; ybs goes on without it")
     return _Added(commands, warnings)
 
 
-def _command(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
+def _loaded(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
     found: Any = entry.load()
     if not isinstance(found, SlashCommand):
         raise entry.problem("it is not a ybs.commands.command.SlashCommand")
@@ -93,14 +93,9 @@ def _command(entry: EntryPoint, taken: Set[str]) -> SlashCommand:
     return found
 
 
-def words(*words: str) -> Callable[[Session], Sequence[str]]:
+def words(*words: str) -> Choices:
     """Return what offers these words."""
     return lambda _session: words
-
-
-def modes(_session: Session) -> Sequence[str]:
-    """Return the modes, and the one that asks before each edit."""
-    return tuple(MODE_WORDS)
 
 
 def providers(session: Session) -> Sequence[str]:
@@ -135,9 +130,8 @@ async def show_help(session: Session, argument: str) -> Reply:
         ("!!COMMAND", "run it in your own shell; only you see it"),
     )
     custom = tuple(each_once(custom_of(session, COMMANDS)))
-    groups = [*zip(TITLES, GROUPS, strict=True), ("From packages", added().commands)]
-    groups.append(("Yours and the project's", custom))
-    rows = [(title, [(_shown(c), c.summary) for c in group]) for title, group in groups]
+    groups = {**GROUPS, "From packages": added().commands, "Yours and the project's": custom}
+    rows = [(title, [(_shown(c), c.summary) for c in group]) for title, group in groups.items()]
     rows.append(("Commands for the shell", [*direct]))
     if word := argument.lower().removeprefix("/"):
         about = ((t, [r for r in of if word in " ".join((t, *r)).lower()]) for t, of in rows)
@@ -158,329 +152,220 @@ def _shown(command: SlashCommand) -> str:
     return f"/{command.names[0]} {command.arguments}".rstrip()
 
 
-_ON_OFF = words("on", "off")
-#: Of the groups, in the order of /help.
-TITLES = (
-    *("Model and permissions", "Conversation", "Saved sessions", "What it does and takes"),
-    *("What the model knows", "Git, tools and settings", "Screen"),
-)
-GROUPS = (
-    (
-        SlashCommand(
-            names=("model",),
-            arguments="[NAME]",
-            summary="choose the model",
-            run=change_model,
-            waits=True,
-            shows_bare=True,
-            choices=models,
+def _command(
+    names: str, arguments: str, summary: str, run: Run, choices: Choices | str = "", **how: Any
+) -> SlashCommand:
+    """Return a command by its names with blanks between; choices that are a text have bars between."""
+    found = words(*choices.split("|")) if choices and isinstance(choices, str) else choices or None
+    return SlashCommand(tuple(names.split()), arguments, summary, run, choices=found, **how)
+
+
+_waiting = partial(_command, waits=True)
+_bare = partial(_command, waits=True, shows_bare=True)
+#: By the titles of their groups, in the order of /help.
+GROUPS: dict[str, tuple[SlashCommand, ...]] = {
+    "Model and permissions": (
+        _bare("model", "[NAME]", "choose the model", change_model, models),
+        _bare(
+            "provider",
+            "[NAME [MODEL]]",
+            "choose the provider; the conversation stays",
+            change_provider,
+            providers,
         ),
-        SlashCommand(
-            names=("provider",),
-            arguments="[NAME [MODEL]]",
-            summary="choose the provider; the conversation stays",
-            run=change_provider,
-            waits=True,
-            shows_bare=True,
-            choices=providers,
+        _bare(
+            "effort",
+            "[LEVEL]",
+            "choose how hard the model thinks",
+            change_effort,
+            words("auto", *LEVELS),
         ),
-        SlashCommand(
-            names=("effort",),
-            arguments="[LEVEL]",
-            summary="choose how hard the model thinks",
-            run=change_effort,
-            waits=True,
-            shows_bare=True,
-            choices=words("auto", *LEVELS),
+        _bare("profile", "[NAME]", "choose a named set of settings", change_profile, profile_names),
+        _command("router", "", "show how the router picks models", show_router),
+        _command("good", "", "tell the router that the last answer was good", say_good),
+        _command("bad", "", "tell the router that the last answer was bad", say_bad),
+        _waiting("best", "[N] TASK", "have several models try a task", make_attempts),
+        _waiting("download", "[NAME]", "download a model, and use it", download),
+        _command(
+            "mode",
+            "[NAME]",
+            "choose what ybs may do without asking",
+            change_mode,
+            words(*MODE_WORDS),
         ),
-        SlashCommand(
-            names=("profile",),
-            arguments="[NAME]",
-            summary="choose a named set of settings",
-            run=change_profile,
-            waits=True,
-            shows_bare=True,
-            choices=profile_names,
+        _bare(
+            "plan", "[go|keep]", "show the plan, or go ahead with it", show_plan, "go|go auto|keep"
         ),
-        SlashCommand(("router",), "", "show how the router picks models", show_router),
-        SlashCommand(("good",), "", "tell the router that the last answer was good", say_good),
-        SlashCommand(("bad",), "", "tell the router that the last answer was bad", say_bad),
-        SlashCommand(
-            names=("best",),
-            arguments="[N] TASK",
-            summary="have several models try a task",
-            run=make_attempts,
-            waits=True,
+        _command("todo todos", "", "show the steps that the model has noted", show_steps),
+        _bare("add-dir", "[FOLDER]", "work in one more folder, or list them", add_dir),
+        _command(
+            "permissions",
+            "[allow RULE]",
+            "show and change what needs no question",
+            permissions,
+            "allow|deny|remove",
         ),
-        SlashCommand(("download",), "[NAME]", "download a model, and use it", download, waits=True),
-        SlashCommand(
-            names=("mode",),
-            arguments="[NAME]",
-            summary="choose what ybs may do without asking",
-            run=change_mode,
-            choices=modes,
-        ),
-        SlashCommand(
-            names=("plan",),
-            arguments="[go|keep]",
-            summary="show the plan, or go ahead with it",
-            run=show_plan,
-            waits=True,
-            shows_bare=True,
-            choices=words("go", "go auto", "keep"),
-        ),
-        SlashCommand(("todo", "todos"), "", "show the steps that the model has noted", show_steps),
-        SlashCommand(
-            names=("add-dir",),
-            arguments="[FOLDER]",
-            summary="work in one more folder, or list them",
-            run=add_dir,
-            waits=True,
-            shows_bare=True,
-        ),
-        SlashCommand(
-            names=("permissions",),
-            arguments="[allow RULE]",
-            summary="show and change what needs no question",
-            run=permissions,
-            choices=words("allow", "deny", "remove"),
-        ),
-        SlashCommand(
-            names=("sandbox",),
-            arguments="[CHANGE]",
-            summary="show or change how commands are sandboxed",
-            run=change_sandbox,
-            choices=words("on", "off", "network on", "network off", "write"),
+        _command(
+            "sandbox",
+            "[CHANGE]",
+            "show or change how commands are sandboxed",
+            change_sandbox,
+            "on|off|network on|network off|write",
         ),
     ),
-    (
-        SlashCommand(("new",), "", "start a new session", begin_anew, waits=True),
-        SlashCommand(
-            ("clear",), "", "start the conversation over in this session", clear, waits=True
-        ),
-        SlashCommand(
-            names=("rewind",),
-            arguments="[N [WHAT]]",
-            summary="go back to an earlier prompt",
-            run=rewind,
-            waits=True,
-            shows_bare=True,
-        ),
-        SlashCommand(
-            names=("undo",),
-            arguments="[N] [force]",
-            summary="undo the last turn and its changes to files",
-            run=undo,
-            waits=True,
-            choices=words("force"),
+    "Conversation": (
+        _waiting("new", "", "start a new session", begin_anew),
+        _waiting("clear", "", "start the conversation over in this session", clear),
+        _bare("rewind", "[N [WHAT]]", "go back to an earlier prompt", rewind),
+        _waiting(
+            "undo",
+            "[N] [force]",
+            "undo the last turn and its changes to files",
+            undo,
+            "force",
             activity="undoing",
         ),
-        SlashCommand(
-            ("redo",),
-            "[force]",
-            "redo what was undone",
-            redo,
-            waits=True,
-            choices=words("force"),
-            activity="redoing",
-        ),
-        SlashCommand(
-            names=("compact",),
-            arguments="[WHAT TO KEEP]",
-            summary="shorten the conversation with a summary",
-            run=compact,
-            waits=True,
+        _waiting("redo", "[force]", "redo what was undone", redo, "force", activity="redoing"),
+        _waiting(
+            "compact",
+            "[WHAT TO KEEP]",
+            "shorten the conversation with a summary",
+            compact,
             activity="compacting",
         ),
-        SlashCommand(("restore",), "", "undo the last /compact", restore, waits=True),
-        SlashCommand(("retry",), "", "send the last request again", retry, waits=True),
-        SlashCommand(
-            ("copy",),
-            "[N|code]",
-            "copy an answer, or its code, to the clipboard",
-            copy,
-            choices=words("code"),
-        ),
-        SlashCommand(("export",), "[FILE]", "save the conversation as Markdown or JSON", export),
-        SlashCommand(
-            names=("incognito",),
-            arguments="[off]",
-            summary="start a session of which nothing is saved",
-            run=change_incognito,
-            waits=True,
-            choices=words("off"),
+        _waiting("restore", "", "undo the last /compact", restore),
+        _waiting("retry", "", "send the last request again", retry),
+        _command("copy", "[N|code]", "copy an answer, or its code, to the clipboard", copy, "code"),
+        _command("export", "[FILE]", "save the conversation as Markdown or JSON", export),
+        _waiting(
+            "incognito",
+            "[off]",
+            "start a session of which nothing is saved",
+            change_incognito,
+            "off",
         ),
     ),
-    (
-        SlashCommand(
-            ("sessions",),
-            "[N|all]",
-            "list the saved sessions, and resume one",
-            show_sessions,
-            choices=words("all"),
+    "Saved sessions": (
+        _command(
+            "sessions", "[N|all]", "list the saved sessions, and resume one", show_sessions, "all"
         ),
-        SlashCommand(
-            names=("resume", "load"),
-            arguments="[N|NAME [fork]]",
-            summary="resume a saved session",
-            run=resume,
-            waits=True,
-            shows_bare=True,
-            choices=offered_sessions,
+        _bare(
+            "resume load",
+            "[N|NAME [fork]]",
+            "resume a saved session",
+            resume,
+            offered_sessions,
             activity="reading",
         ),
-        SlashCommand(("session",), "", "show this session's title, file and age", show_session),
-        SlashCommand(("rename",), "[TITLE]", "change the title of this session", rename),
-        SlashCommand(("save",), "[NAME]", "save a copy of this session under a name", save),
-        SlashCommand(("fork",), "", "continue in a copy of this session", fork, waits=True),
+        _command("session", "", "show this session's title, file and age", show_session),
+        _command("rename", "[TITLE]", "change the title of this session", rename),
+        _command("save", "[NAME]", "save a copy of this session under a name", save),
+        _waiting("fork", "", "continue in a copy of this session", fork),
     ),
-    (
-        SlashCommand(("status",), "", "show the model, mode, sandbox and use so far", show_status),
-        SlashCommand(
-            ("context",), "", "show what takes up the model's context window", show_context
-        ),
-        SlashCommand(("cost",), "", "show the tokens and the cost of each turn", show_cost),
-        SlashCommand(
-            ("diff",),
+    "What it does and takes": (
+        _command("status", "", "show the model, mode, sandbox and use so far", show_status),
+        _command("context", "", "show what takes up the model's context window", show_context),
+        _command("cost", "", "show the tokens and the cost of each turn", show_cost),
+        _command(
+            "diff",
             "[N|all|undo|redo]",
             "show the changes made to files",
             show_diff,
-            choices=words("all", "undo", "redo"),
+            "all|undo|redo",
         ),
-        SlashCommand(
-            names=("agents",),
-            arguments="[stop] [NAME]",
-            summary="list the sub-agents, watch one, or stop them",
-            run=show_agents,
-            choices=agent_names,
+        _command(
+            "agents",
+            "[stop] [NAME]",
+            "list the sub-agents, watch one, or stop them",
+            show_agents,
+            agent_names,
         ),
-        SlashCommand(
-            names=("jobs", "ps"),
-            arguments="[stop ID]",
-            summary="list the background jobs, or stop one",
-            run=show_jobs,
-            choices=jobs,
+        _command("jobs ps", "[stop ID]", "list the background jobs, or stop one", show_jobs, jobs),
+        _command(
+            "background bg", "", "move the running command to the background", send_to_background
         ),
-        SlashCommand(
-            names=("background", "bg"),
-            arguments="",
-            summary="move the running command to the background",
-            run=send_to_background,
+        _command("ports", "[PORT]", "show and forward ports of the sandbox", show_ports),
+        _waiting("share", "[WORDS]", "show the last !! command to the model", share),
+    ),
+    "What the model knows": (
+        _waiting("init", "[WORDS]", "have the model write AGENTS.md for this project", init),
+        _command("focus", "[TEXT|clear]", "tell the model what you are working on", focus, "clear"),
+        _command("memorize", "TEXT", "save a note for later sessions", memorize),
+        _command(
+            "learn", "[ACTION N]", "show what you ask for again and again", learn, words(*ACTIONS)
         ),
-        SlashCommand(("ports",), "[PORT]", "show and forward ports of the sandbox", show_ports),
-        SlashCommand(
-            names=("share",),
-            arguments="[WORDS]",
-            summary="show the last !! command to the model",
-            run=share,
-            waits=True,
+        _command(
+            "memories",
+            "[N|WORDS]",
+            "list, search or delete saved notes",
+            show_memories,
+            "forget|undo",
         ),
     ),
-    (
-        SlashCommand(
-            names=("init",),
-            arguments="[WORDS]",
-            summary="have the model write AGENTS.md for this project",
-            run=init,
-            waits=True,
-        ),
-        SlashCommand(
-            names=("focus",),
-            arguments="[TEXT|clear]",
-            summary="tell the model what you are working on",
-            run=focus,
-            choices=words("clear"),
-        ),
-        SlashCommand(("memorize",), "TEXT", "save a note for later sessions", memorize),
-        SlashCommand(
-            names=("learn",),
-            arguments="[ACTION N]",
-            summary="show what you ask for again and again",
-            run=learn,
-            choices=words(*ACTIONS),
-        ),
-        SlashCommand(
-            names=("memories",),
-            arguments="[N|WORDS]",
-            summary="list, search or delete saved notes",
-            run=show_memories,
-            choices=words("forget", "undo"),
-        ),
-    ),
-    (
-        SlashCommand(
-            names=("commit",),
-            arguments="[MESSAGE]",
-            summary="commit the changes, or propose a message",
-            run=commit,
-            waits=True,
+    "Git, tools and settings": (
+        _waiting(
+            "commit",
+            "[MESSAGE]",
+            "commit the changes, or propose a message",
+            commit,
             activity="looking at the changes",
         ),
-        SlashCommand(
-            names=("autocommit",),
-            arguments="[on|off|ask]",
-            summary="choose whether ybs commits by itself",
-            run=change_autocommit,
-            choices=words("on", "off", "ask"),
+        _command(
+            "autocommit",
+            "[on|off|ask]",
+            "choose whether ybs commits by itself",
+            change_autocommit,
+            "on|off|ask",
         ),
-        SlashCommand(("tools",), "", "list the tools that the model can call", show_tools),
-        SlashCommand(("hooks",), "", "list the commands that run at set moments", show_hooks),
-        SlashCommand(("mcp",), "[NAME]", "list MCP servers", show_servers, choices=server_names),
-        SlashCommand(("reload-tools",), "", "find new tools of yours", reload_tools, waits=True),
-        SlashCommand(
-            names=("skill", "skills"),
-            arguments="[NAME [WORDS]]",
-            summary="list the skills, or have the model use one",
-            run=use_skill,
-            waits=True,
-            shows_bare=True,
-            choices=skill_names,
+        _command("tools", "", "list the tools that the model can call", show_tools),
+        _command("hooks", "", "list the commands that run at set moments", show_hooks),
+        _command("mcp", "[NAME]", "list MCP servers", show_servers, server_names),
+        _waiting("reload-tools", "", "find new tools of yours", reload_tools),
+        _bare(
+            "skill skills",
+            "[NAME [WORDS]]",
+            "list the skills, or have the model use one",
+            use_skill,
+            skill_names,
         ),
-        SlashCommand(
-            names=("trust",),
-            arguments="[give|revoke]",
-            summary="show what this project asks for, and trust it",
-            run=change_trust,
-            choices=words("give", "revoke"),
+        _command(
+            "trust",
+            "[give|revoke]",
+            "show what this project asks for, and trust it",
+            change_trust,
+            "give|revoke",
         ),
-        SlashCommand(
-            names=("secrets",),
-            arguments="[allow NAME]",
-            summary="list the secrets that are hidden from the model",
-            run=show_secrets,
-            choices=words("allow"),
+        _command(
+            "secrets",
+            "[allow NAME]",
+            "list the secrets that are hidden from the model",
+            show_secrets,
+            "allow",
         ),
-        SlashCommand(
-            names=("config",),
-            arguments="[NAME]",
-            summary="show the settings and where they come from",
-            run=show_config,
-        ),
-        SlashCommand(
-            ("setup",), "", "choose another provider, and save its key", set_up, waits=True
-        ),
-        SlashCommand(("doctor",), "", "check this machine, and say what to fix", check_machine),
+        _command("config", "[NAME]", "show the settings and where they come from", show_config),
+        _waiting("setup", "", "choose another provider, and save its key", set_up),
+        _command("doctor", "", "check this machine, and say what to fix", check_machine),
     ),
-    (
-        SlashCommand(
-            ("stream",),
+    "Screen": (
+        _command(
+            "stream",
             "[on|off]",
             "show answers as they are written, or complete",
             change_streaming,
-            choices=_ON_OFF,
+            "on|off",
         ),
-        SlashCommand(
-            ("verbose",),
+        _command(
+            "verbose",
             "[on|off]",
             "show arguments, outputs and thinking in full",
             change_verbosity,
-            choices=_ON_OFF,
+            "on|off",
         ),
-        SlashCommand(("help", "?"), "[WORD]", "list the commands and keys", show_help),
-        SlashCommand(("quit", "exit"), "", "leave ybs", leave),
+        _command("help ?", "[WORD]", "list the commands and keys", show_help),
+        _command("quit exit", "", "leave ybs", leave),
     ),
-)
-LISTED = tuple(command for group in GROUPS for command in group)
+}
+LISTED = tuple(command for group in GROUPS.values() for command in group)
 COMMANDS = {name: command for command in LISTED for name in command.names}
 
 

@@ -17,19 +17,19 @@ from ybs.tools.editing.diff import diff_of_change
 
 if TYPE_CHECKING:
     from ybs.core.changes import FileChange
-    from ybs.session.changes import TurnChanges
     from ybs.session.composer import Heard
     from ybs.session.history import WayBack
+    from ybs.session.tally import TurnChanges
 
 FILES_STAY = "Files stay as they are."
 _NO_COPIES = "undo keeps no copies of dependencies, build outputs and caches"
 NONE_KNOWN = f"No file changed that undo can bring back: {_NO_COPIES}."
-NOT_KEPT = "Files stay as they are: incognito keeps none of what they were."
+NOT_KEPT = "Files stay as they are: incognito mode keeps no copies for undo."
 WERE_COMPACTED = (
     "The conversation stays: the words of that turn were compacted. /restore brings them back."
 )
 WERE_FORGOTTEN = "The conversation stays: the words of that turn are no longer in it."
-STILL_RUNS = "What runs in the background (/jobs) goes on, and what it changes is not taken back."
+STILL_RUNS = "Commands in the background (/jobs) go on, and their changes are not undone."
 _UNDO = re.compile(r"([1-9][0-9]{0,3})?\s*(force)?", re.IGNORECASE)
 _MOST_PATHS = 4
 _UNKEPT = (
@@ -53,7 +53,7 @@ async def undo(session: Session, argument: str) -> Reply:
     """Take the last turn back, or the last N: their words, and what they changed in files."""
     asked = _UNDO.fullmatch(argument)
     if asked is None:
-        return Reply(text="Usage: /undo, /undo N, or one of them with force", is_error=True)
+        return Reply.error("Usage: /undo, /undo N, or one of them with force")
     count = int(asked[1] or 1)
     way = await session.history.undo(count, force=bool(asked[2]))
     turns = "the last turn" if way.turns == 1 else f"{way.turns} turns"
@@ -64,7 +64,7 @@ async def undo(session: Session, argument: str) -> Reply:
 async def redo(session: Session, argument: str) -> Reply:
     """Do again what was taken back last."""
     if argument.lower() not in ("", "force"):
-        return Reply(text="Usage: /redo, or /redo force", is_error=True)
+        return Reply.error("Usage: /redo, or /redo force")
     way = await session.history.redo(force=bool(argument))
     if way.files is not None and way.files.is_done:
         done = f"Redone: {listed(way.files.paths, _MOST_PATHS)}."
@@ -81,7 +81,7 @@ async def restore(session: Session, _argument: str) -> Reply:
     )
     back = f"{count:,} messages, about {tokens} tokens"
     if session.journal.replay.restorable() is None:
-        return Reply(text=f"All of it is back: {back}.")
+        return Reply(text=f"Everything is restored: {back}.")
     return Reply(text=f"The last compaction is undone: {back}. /restore undoes the one before it.")
 
 
@@ -101,10 +101,10 @@ def told(
     """Say how a way back went; `done` is what was asked for, `force` the line that overrides conflicts."""
     files = way.files
     if files is not None and not files.is_done:
-        return Reply(text=files.problem or _conflicts(files.conflicts, force), is_error=True)
+        return Reply.error(files.problem or _conflicts(files.conflicts, force))
     lines = [" ".join([done, *_files(session, way, wanted_files=wanted_files), *_commits(way)])]
     if files is None and not way.was_cut:
-        lines = [f"Nothing to take back. {_where_words_are(session)}"]
+        lines = [f"Nothing to undo. {_where_words_are(session)}"]
     elif wanted_files and not way.was_cut and way.words:
         lines.append(_where_words_are(session))
     lines += _rest(way)
@@ -115,7 +115,7 @@ def told(
 
 
 def _where_words_are(session: Session) -> str:
-    """Say why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
+    """Return why a turn has no words to take back: a compaction set them aside, or /clear or /rewind forgot them."""
     was_compacted = session.journal.replay.restorable() is not None
     return WERE_COMPACTED if was_compacted else WERE_FORGOTTEN
 
@@ -123,7 +123,7 @@ def _where_words_are(session: Session) -> str:
 def _conflicts(paths: Sequence[str], force: str) -> str:
     those = "it" if len(paths) == 1 else "them"
     return (
-        f"Nothing was taken back. Changed since, by you or another program: {listed(paths, _MOST_PATHS)}.\n"
+        f"Nothing was undone. Changed since, by you or another program: {listed(paths, _MOST_PATHS)}.\n"
         f"{force} overwrites {those}."
     )
 
@@ -196,9 +196,9 @@ async def rewind(session: Session, argument: str) -> Reply:
     if asked is None or not 1 <= number <= len(prompts):
         most = f" (1 to {len(prompts)})" * (len(prompts) > 1)
         usage = f"Usage: /rewind, or /rewind N{most}, then both, conversation or files"
-        return Reply(text=usage, is_error=True)
+        return Reply.error(usage)
     if asked[2] and not _is_as_offered(session, number, prompts, asked[2]):
-        return Reply(text=HAS_GONE_ON, is_error=True)
+        return Reply.error(HAS_GONE_ON)
     place, words = prompts[number - 1]
     touched = changed_since(session, place)
     if touched and not asked[3]:
@@ -225,12 +225,9 @@ def _choose(line: str, words: str, count: int) -> Reply:
         ("conversation", "conversation only", FILES_STAY.lower().rstrip(".")),
         ("files", "files only", f"{files} as before, the conversation stays"),
     )
-    items = tuple(
-        MenuItem(line=f"{line} {what}", label=label, detail=detail)
-        for what, label, detail in choices
-    )
+    items = tuple(MenuItem(f"{line} {what}", label, detail) for what, label, detail in choices)
     title = f"Back to before “{first_words(words, _LABEL)}”"
-    return Reply(menu=Menu(title=title, items=items, is_numbered=False))
+    return Reply(menu=Menu(title, items, is_numbered=False))
 
 
 def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
@@ -238,15 +235,15 @@ def _offer(session: Session, prompts: list[tuple[int, str]]) -> Reply:
     messages = session.conversation.messages
     items = tuple(
         MenuItem(
-            line=f"/rewind {number} of {len(prompts)}",
-            label=_label(words),
-            detail=_when(number, heard.get(id(messages[place])), _count(session, place)),
+            f"/rewind {number} of {len(prompts)}",
+            _label(words),
+            _when(number, heard.get(id(messages[place])), _count(session, place)),
         )
         for number, (place, words) in enumerate(prompts[:MOST_PROMPTS], 1)
     )
     keeps_files = any(turn.changed is not None for turn in session.history.turns)
     title = "Go back to an earlier prompt" + f". {FILES_STAY}" * (not keeps_files)
-    menu = Menu(title=title, items=items)
+    menu = Menu(title, items)
     session.offered[_OFFERED] = menu
     hint = "/rewind N goes back there and puts that prompt into the input line."
     return Reply(menu=menu, notes=(hint,))
@@ -257,7 +254,7 @@ def _count(session: Session, place: int) -> int:
 
 
 def _when(number: int, heard: "Heard | None", files: int) -> str:
-    """Say how far back a prompt lies, whether it was said while a turn ran, and how many files changed since."""
+    """Return how far back a prompt lies, whether it was said while a turn ran, and how many files changed since."""
     parts = ["the last prompt" if number == 1 else f"{number} prompts back"]
     if heard is not None:
         parts.append(f"{time(monotonic() - heard.at_seconds)} ago")
@@ -294,7 +291,7 @@ async def show_diff(session: Session, argument: str) -> Reply:
         return await _ahead(session, argument)
     is_all, number = argument.lower() == "all", number_in(argument or "1")
     if not (is_all or number):
-        return Reply(text="Usage: /diff [N|all|undo|redo]", is_error=True)
+        return Reply.error("Usage: /diff [N|all|undo|redo]")
     kept = session.journal.replay.checkpoints
     running = [session.changes.running] * (session.is_busy and bool(session.changes.running.files))
     if not kept or (running and number == 1):
@@ -330,7 +327,7 @@ def _title(number: int, *, is_all: bool) -> str:
 
 
 def _too_few(count: int) -> Reply:
-    return Reply(text=f"There are only {plural(count, 'turn')} that changed files.", is_error=True)
+    return Reply.error(f"There are only {plural(count, 'turn')} that changed files.")
 
 
 async def _kept(

@@ -29,15 +29,7 @@ _FACT_ROWS: Final = {
     "commands": ("commands", "ybs"),
 }
 #: Who speaks in the messages, in the order of the rows.
-VOICES: Final = (
-    "yours",
-    "attached",
-    "commands",
-    "model",
-    "results",
-    "reminders",
-    "summary",
-)
+VOICES: Final = ("yours", "attached", "commands", "model", "results", "reminders", "summary")
 _VOICE_OF: Final[dict[Origin, str]] = {
     "person": "yours",
     "shell": "commands",
@@ -47,7 +39,7 @@ _VOICE_OF: Final[dict[Origin, str]] = {
 }
 
 
-class UsageShare(Struct, frozen=True, kw_only=True):
+class UsageShare(Struct, frozen=True):
     """One part of what is sent; `parts` is what it is made of, `note` says where it comes from."""
 
     name: str
@@ -89,22 +81,18 @@ def measure(session: "Session") -> ContextUse:
     sizes = [system, *known, tools, map_size, *framed, *(voices[n] for n in names)]
     parts = iter(_split(tokens, sizes))
     own = [_system_share(next(parts), [(fact.name, next(parts)) for fact in facts])]
-    own += [UsageShare(name=name, tokens=next(parts)) for name in ("tools", MAP)]
-    written = tuple(
-        UsageShare(name=paper.name, tokens=next(parts), note=_note_on(paper)) for paper in papers
-    )
-    said = tuple(UsageShare(name=name, tokens=next(parts)) for name in names)
+    own += [UsageShare(name, next(parts)) for name in ("tools", MAP)]
+    written = tuple(UsageShare(paper.name, next(parts), _note_on(paper)) for paper in papers)
+    said = tuple(UsageShare(name, next(parts)) for name in names)
     last = _last_usage(request.messages)
     return ContextUse(
         tokens=tokens,
         window=session.agent.model.window,
         shares=(
             *own[:2],
-            UsageShare(
-                name="documents", tokens=sum(each.tokens for each in written), parts=written
-            ),
+            UsageShare("documents", sum(each.tokens for each in written), parts=written),
             own[2],
-            UsageShare(name="messages", tokens=sum(each.tokens for each in said), parts=said),
+            UsageShare("messages", sum(each.tokens for each in said), parts=said),
         ),
         cached=last.cached_tokens,
         fresh=max(0, last.input_tokens - last.cached_tokens),
@@ -116,11 +104,11 @@ def measure(session: "Session") -> ContextUse:
 def _system_share(rules: int, facts: Sequence[tuple[str, int]]) -> UsageShare:
     """Return the share of the system prompt without its documents: the rules, and what is known of the place."""
     rows = [(*_FACT_ROWS[name], tokens) for name, tokens in facts]
-    parts = [UsageShare(name=name, tokens=tokens, note=note) for name, note, tokens in rows]
+    parts = [UsageShare(name, tokens, note) for name, note, tokens in rows]
     if parts:
-        parts.insert(0, UsageShare(name="rules", tokens=rules, note="how to work, folder, day"))
+        parts.insert(0, UsageShare("rules", rules, "how to work, folder, day"))
     whole = rules + sum(tokens for _, tokens in facts)
-    return UsageShare(name="system", tokens=whole, parts=tuple(parts))
+    return UsageShare("system", whole, parts=tuple(parts))
 
 
 def _note_on(paper: Section) -> str:
@@ -262,5 +250,5 @@ def _price_note(turns: "Sequence[TurnUse]") -> list[str]:
     if all(cost is None for cost in costs):
         return ["The price of this model is not known, so the bars show tokens."]
     if None in costs or any(turn.usage.cost_is_partial for turn in turns):
-        return ["What is unknown is not in the sum."]
+        return ["Unknown costs are not in the sum."]
     return [] if any(costs) else ["These models are free, so the bars show tokens."]

@@ -1,1 +1,1 @@
-"""What happens when the window fills: old outputs are elided, then old turns are summarized."""
+"""Compact a full window: elide old outputs, then summarize old turns."""

@@ -233,7 +233,7 @@ async def summarise(
         return _Made(text=text, is_by_model=False)
     piece = min(_MOST_PIECE, task.room // 2 - task.tokens - 250)
     piece_chars = int(max(_LEAST_PIECE, piece) * task.chars_per_token)
-    pieces = pieces_of(task.messages, piece_chars, task.left_out)
+    pieces = chunks_of(task.messages, piece_chars, task.left_out)
     rest = list(task.messages)
     problem = ""
     try:
@@ -273,7 +273,7 @@ async def _ask(model: Model, request: Request) -> AssistantMessage:
 
 
 def fault_of(said: AssistantMessage, source_chars: int, chars: int) -> str:
-    """Say what is wrong with a summary; "" where it may be used."""
+    """Return what is wrong with a summary; "" where it may be used."""
     text = said.text.strip()
     if said.calls:
         return "it called a tool"
@@ -320,7 +320,7 @@ MOST_PIECES = 6
 _SMALLEST_SHARE = 1 / 16
 
 
-def pieces_of(
+def chunks_of(
     messages: Sequence[Message], chars: int, left_out: Collection[str]
 ) -> list[tuple[list[Message], str]]:
     """Cut messages into pieces of at most so many characters: the messages of each, and their text.
@@ -433,7 +433,7 @@ class Compacting:
     ) -> None:
         self._conversation, self._means, self._emit = conversation, means, emit
         self._found = tuple(conversation.messages)
-        # Texts are cut: of a part of a secret nobody could tell any more that it is one. The task stays whole.
+        # Texts are cut, and part of a secret cannot be recognised. The task stays whole.
         self._messages = tuple(m if m is task else means.mask(m) for m in self._found)
         self._scale = Scale(means.size, conversation.system, means.specs)
         self._before = self._scale.request(self._messages)
@@ -547,7 +547,7 @@ class Compacting:
         fits_now = after <= self._means.room < self._before
         if after > self._before * (1 - _LEAST_GAIN) and not fits_now:
             return None
-        messages, outputs = await asyncio.to_thread(plan.aside.kept, new, self._means.keep_output)
+        messages, outputs = await asyncio.to_thread(plan.elider.kept, new, self._means.keep_output)
         after = self._scale.request(messages)
         was = self._conversation.messages
         if len(was) != len(self._found) or any(

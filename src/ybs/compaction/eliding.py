@@ -1,4 +1,4 @@
-"""What is set aside without asking a model: old tool outputs, long arguments, pictures, what was thought."""
+"""Elide without a model: old tool outputs, long arguments, pictures, thinking."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -36,7 +36,7 @@ class Promise(Struct, frozen=True):
     made: Callable[[str], ToolResult]
 
 
-class Aside:
+class Elider:
     """Makes shorter messages. What is written to disk for them is written at the end, for those that stay."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -114,7 +114,7 @@ class Aside:
 
 
 def described(call: ToolCall | None, result: ToolResult) -> str:
-    """Say in a sentence what an output was, and how large."""
+    """Return one sentence that says what an output was, and how large."""
     name = " ".join(filter(None, (result.name, subject_of(call) if call else "")))
     lines = result.output.count("\n") + 1
     size = f"{lines:,} lines, {len(result.output):,} characters"

@@ -1,10 +1,10 @@
-"""How a compacted conversation is laid out: what stays as it is, what is shortened, what a summary stands for."""
+"""The layout of a compacted conversation: kept, shortened and summarized messages."""
 
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from ybs.compaction.eliding import Aside, without_thinking
+from ybs.compaction.eliding import Elider, without_thinking
 from ybs.compaction.verbatim import Verbatim, choose, part_of, words_of
 from ybs.core.messages import AssistantMessage, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
@@ -108,7 +108,7 @@ class CompactionPlan:
         self.messages, self.scale, self.bounds = messages, scale, bounds
         #: What is read anew from disk and said behind the summary.
         self.rules = ""
-        self.aside = Aside(messages)
+        self.elider = Elider(messages)
         self._task_at = next((at for at, m in enumerate(messages) if m is task), None)
         self.task = None if self._task_at is None else task
         self._newest_at = self._start_of_newest()
@@ -133,7 +133,7 @@ class CompactionPlan:
             old = new[at]
             if old is None or at == self._task_at:
                 continue
-            short = self.aside.shorter(old)
+            short = self.elider.shorter(old)
             if short is not old and (gain := self._gain(old, short)) > 0:
                 new[at] = short
                 size -= gain
@@ -235,7 +235,7 @@ class CompactionPlan:
         while self.scale.messages(new) > tokens and chars > _LEAST_CHARS:
             chars = max(_LEAST_CHARS, chars * 3 // 4)
             new = [
-                self.aside.cut(m, chars) if isinstance(m, ToolResult) else self.aside.shorter(m)
+                self.elider.cut(m, chars) if isinstance(m, ToolResult) else self.elider.shorter(m)
                 for m in messages
             ]
         return new

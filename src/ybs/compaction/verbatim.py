@@ -1,4 +1,4 @@
-"""Which of the person's own words stay when not all of them fit: the newest, and those that say most."""
+"""Choose which of the person's messages to keep verbatim: the newest, and the most informative."""
 
 import re
 from collections import Counter

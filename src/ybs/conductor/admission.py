@@ -1,4 +1,4 @@
-"""May what a sub-agent changed in its copy reach the project? The rules of the file tools hold, and the person is asked once.
+"""Check whether a sub-agent's changes may be merged into the project: the file tools' rules apply, and the person is asked once.
 
 What the person said yes to when the sub-agent's own tools wrote it is not asked about again, and neither is what a command
 left that was allowed to run: it could have changed the same file in the project. But files that other programs run or read
@@ -156,7 +156,7 @@ class Admission:
             paths=(shown,),
             is_seen=True,
             is_plain=True,
-            runs_later=self._environment.roots.runs_later(Path(path)),
+            autorun_part=self._environment.roots.autorun_part(Path(path)),
         )
         asked = _call(f"{call.id}/{shown}", name, path=shown)
         preview = Preview(

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.agent.model_choice import AUTO, routed
-from ybs.agent.routed import run_check
+from ybs.agent.routed import Checked, run_check
 from ybs.conductor.home import Home
 from ybs.conductor.models import ChosenModel
 from ybs.conductor.overlay import Overlay, Seen
@@ -18,7 +18,6 @@ from ybs.core.envelope import MAIN
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Noticed
 from ybs.core.wording import plural
-from ybs.router.ensemble import Checked
 from ybs.router.feedback import CHECKED, STUMBLED
 from ybs.router.model import RoutedModel
 from ybs.router.store import Signal
@@ -30,7 +29,7 @@ NO_CHECK: Final = (
 )
 NOT_NOW: Final = "The check may not run now ({why}), so no attempts are made."
 NO_MODEL: Final = "No model of the router can be asked now: none is suitable, their pools have no room, or the turn has no money left for one request."
-_NOT_TAKEN: Final = "What it changed was not merged."
+_NOT_TAKEN: Final = "Its changes were not merged."
 _MOST_OUTPUT: Final = 1_500  # characters of a check that failed, for each attempt
 
 
@@ -95,14 +94,14 @@ def check_setting(home: Home) -> None:
 
 
 def fewer_than(wanted: int, count: int) -> str:
-    """Say that fewer attempts are made than were wanted; empty where they are not."""
+    """Return a text that says that fewer attempts are made than were wanted; empty where they are not."""
     if count == wanted:
         return ""
     return f"{count} of {wanted} attempts are made: no other model is suitable, has room in its pool, and can be paid by this turn."
 
 
 def summary_of(attempts: Sequence[Attempt], best: Attempt | None) -> str:
-    """Say in a line what came of the attempts."""
+    """Return one line that says what came of the attempts."""
     tried = plural(len(attempts), "attempt")
     if best is None:
         return f"none of {tried} passed the check; the project is unchanged"
@@ -110,7 +109,7 @@ def summary_of(attempts: Sequence[Attempt], best: Attempt | None) -> str:
 
 
 async def drop(model: RoutedModel, why: str) -> None:
-    """Have a choice teach nothing, as nothing came of it."""
+    """Record no outcome for this decision."""
     if (decision := model.end()) is not None:
         await model.routing.void(decision.id, why)
 
@@ -200,9 +199,9 @@ class BestOf:
         signal = None
         if attempt.checked is not None:
             reward = float(attempt.checked.is_good)
-            signal = Signal(name="check", reward=reward, weight=CHECKED)
+            signal = Signal("check", reward, CHECKED)
         elif best is not None and attempt.report.is_done:
-            signal = Signal(name="changed nothing", reward=0.0, weight=STUMBLED)
+            signal = Signal("changed nothing", 0.0, STUMBLED)
         if signal is not None:
             await routing.label(decision.id, signal)
         await routing.settle_decision(decision.id)

@@ -160,7 +160,7 @@ class Conductor:
                 agent=work.agent,
                 model=model,
                 emit=partial(self._home.tell, agent=work.agent.name, started_by=call_id),
-                report=work.agent.report("it was not begun"),
+                report=work.agent.report("it was not started"),
             )
             for work, model in zip(works, models, strict=False)
         ]
@@ -207,7 +207,7 @@ class Conductor:
             try:
                 kinds[place] = self._kind_of(task)
             except ToolError as error:
-                refused[place] = f"[task {place + 1}: not begun: {error}]"
+                refused[place] = f"[task {place + 1}: not started: {error}]"
         named = {place: self._name(kind) for place, kind in kinds.items()}
         left = self._left()
         half = self._purse.free(left).share(2)  # the turn goes on beside those in the background
@@ -221,7 +221,7 @@ class Conductor:
             if budget.missing:
                 self._purse.settle(named[place], Used())
                 refused[place] = (
-                    f"[task {place + 1}: not begun: the turn has no {budget.missing} left for it]"
+                    f"[task {place + 1}: not started: the turn has no {budget.missing} left for it]"
                 )
                 continue
             task = tasks[place]

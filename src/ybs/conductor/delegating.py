@@ -1,4 +1,4 @@
-"""What a session has of the conductor before anything is delegated: the turn's limits, and a way to begin."""
+"""Delegation in a session: the turn's limits, and the conductor, made at the first sub-agent."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager

@@ -1,4 +1,4 @@
-"""What the sub-agents of a session share with its main agent, and what they may ask of the session."""
+"""The interface of the main agent to its sub-agents: shared parts, and requests to the session."""
 
 from collections.abc import Iterable
 from typing import Protocol

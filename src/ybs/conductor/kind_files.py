@@ -10,7 +10,7 @@ from typing import Final, get_args
 
 from msgspec import Struct
 
-from ybs.agent.user_hooks.names import KNOWN
+from ybs.agent.user_hooks.definitions import KNOWN
 from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
@@ -204,7 +204,7 @@ def remarks_on(data: bytes) -> list[str]:
     parts = [name.strip() for key in _OF_TOOLS for name in _names_in(said, key) if "(" in name]
     if parts:
         remarks.append(
-            f"{listed(parts)}: what stands in brackets is ignored, and the whole tool is meant"
+            f"{listed(parts)}: the part in brackets is ignored, and the whole tool is meant"
         )
     strange = [name for name in _tools_in(said) or () if name not in NAMES]
     if strange:

@@ -1,4 +1,4 @@
-"""Kinds of sub-agents: what each is for, what it may use, and what it is told."""
+"""Kinds of sub-agents: their purpose, their tools and limits, and their prompt."""
 
 from collections.abc import Container, Mapping
 from typing import Final
@@ -33,7 +33,7 @@ class Kind(Struct, frozen=True, kw_only=True):
     acp: AcpAgent | None = None
 
     def only_tools(self, wanted: Container[str]) -> Container[str] | None:
-        """Return the names of the tools that one may have, and of these those that are `wanted`; None where it may have all."""
+        """Return the names of the allowed tools, restricted to `wanted`; None where all are allowed."""
         return None if self.tools is None and not (wanted or self.without) else _Only(self, wanted)
 
     @property

@@ -1,4 +1,4 @@
-"""What becomes of a path that a sub-agent changed in its copy: the rules of the merge, path by path. Nothing is written."""
+"""Merge the paths that a sub-agent changed in its copy: the rules for each path. Nothing is written."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Literal, TypeAlias
@@ -113,10 +113,7 @@ def _with_mode(content: State, before: State, ours: State, after: State) -> "Sta
 
 
 def steps_to(
-    roots: Roots,
-    fates: Mapping[str, State],
-    found: Mapping[str, State],
-    clashes: dict[str, Clash],
+    roots: Roots, fates: Mapping[str, State], found: Mapping[str, State], clashes: dict[str, Clash]
 ) -> dict[str, RestoreStep]:
     """Return what is to be done to bring the project's paths to their fates, by absolute path.
 
@@ -141,7 +138,7 @@ def steps_to(
         in_the_way = [path[len(path_in(roots.folder, "")) :] for path in made.conflicts]
         if not in_the_way:
             return made.steps
-        why = Clash("what stands there now, or above it, is in the way")
+        why = Clash("another file there or above it is in the way")
         clashes.update(dict.fromkeys(in_the_way, why))
 
 

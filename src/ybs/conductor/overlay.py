@@ -10,8 +10,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.restore import Restoring
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.admission import Admission, NamedFiles
-from ybs.conductor.contents import look, moved_link, path_in, plain
-from ybs.conductor.copying import Copied
+from ybs.conductor.contents import Copied, look, moved_link, path_in, plain
 from ybs.conductor.merging import (
     NEEDS_LINES,
     SAME_LINES,

@@ -1,25 +1,13 @@
-"""What comes back of a sub-agent: its last answer, or how far it came, and what that took. Not its history."""
+"""The result of a sub-agent: its last answer or progress, and its cost. Not its history."""
 
 from collections.abc import Callable
 
 from msgspec import Struct, field
 
 from ybs.conductor.budget import Used
+from ybs.core import events
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    AssistantSaid,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    RequestStarted,
-    TextStreamed,
-    ThinkingStreamed,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.events import Event
 from ybs.core.wording import first_words, listed, plural
 from ybs.tools.calls.cut import cut
 
@@ -62,7 +50,7 @@ class Report(Struct, kw_only=True):
             last = "; ".join(self.calls[-_MOST_CALLS:])
             lines.append(f"It had done {plural(len(self.calls), 'call')}, the last: {last}")
         if self.problem and text:
-            lines.append("What it said last:")
+            lines.append("Its last answer:")
         return "\n".join([*lines, text or "It said nothing."])
 
     @property
@@ -108,7 +96,7 @@ class Progress(Struct, kw_only=True):
     #: What it does now, in a few words.
     doing: str = "waits for its turn"
     used: Used = Used()
-    end: TurnFinished | None = None
+    end: events.TurnFinished | None = None
     files: dict[str, None] = field(default_factory=dict[str, None])
     calls: list[str] = field(default_factory=list[str])
 
@@ -121,16 +109,16 @@ class Progress(Struct, kw_only=True):
         """Take an event."""
         self.doing = _doing(event) or self.doing
         match event:
-            case UserSaid():
+            case events.UserSaid():
                 self.task = self.task or event.content
-            case AssistantSaid():
+            case events.AssistantSaid():
                 self.said = event.content.strip() or self.said
                 self.used += Used.of(1, event.usage)
-            case ToolStarted():
+            case events.ToolStarted():
                 self.calls.append(_call_words(event))
-            case ToolFinished(success=True):
+            case events.ToolFinished(success=True):
                 self.files |= dict.fromkeys(change.path for change in event.changes)
-            case TurnFinished():
+            case events.TurnFinished():
                 self.end = event
             case _:
                 pass
@@ -138,26 +126,26 @@ class Progress(Struct, kw_only=True):
 
 #: What an agent does from an event on.
 _DOING: dict[type[Event], str] = {
-    TextStreamed: "writes",
-    ToolCallStreamed: "writes",
-    ThinkingStreamed: "thinks",
-    ToolFinished: "works",
-    ConfirmationAnswered: "works",
+    events.TextStreamed: "writes",
+    events.ToolCallStreamed: "writes",
+    events.ThinkingStreamed: "thinks",
+    events.ToolFinished: "works",
+    events.ConfirmationAnswered: "works",
 }
 
 
 def _doing(event: Event) -> str:
     """Return what an agent does from this event on; empty where that stays as it is."""
     match event:
-        case RequestStarted():
+        case events.RequestStarted():
             return f"waits for {event.model}"
-        case ToolStarted():
+        case events.ToolStarted():
             return _call_words(event)
-        case ConfirmationAsked():
+        case events.ConfirmationAsked():
             return f"asks: {event.title}"
         case _:
             return _DOING.get(type(event), "")
 
 
-def _call_words(event: ToolStarted) -> str:
+def _call_words(event: events.ToolStarted) -> str:
     return first_words(event.title or event.name, _LONGEST_CALL)

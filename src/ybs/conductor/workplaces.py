@@ -1,4 +1,4 @@
-"""Where sub-agents work: in the project itself, or each of several that may change something in a copy of it."""
+"""The workplaces of sub-agents: the project itself, or a copy for each of several that may change it."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -9,8 +9,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.conductor.contents import moved_text
-from ybs.conductor.copying import Copied, Copying
+from ybs.conductor.contents import Copied, Copying, moved_text
 from ybs.conductor.home import Home, Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.models import ChosenModel
@@ -27,7 +26,7 @@ from ybs.core.wording import listed
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
 
-_NOT_MERGED = "What it changed was not merged."
+_NOT_MERGED = "Its changes were not merged."
 _UNMERGED = "not all of its changes were merged ({error}); its copy of the project stays in {copy} until the session ends"
 
 

@@ -1,4 +1,4 @@
-"""Where an address is: on this machine, in a network at home, or elsewhere; and its origin, to which keys are bound."""
+"""Classify an address (this machine, a home network, elsewhere), and find its origin, to which keys are bound."""
 
 from urllib.parse import urlsplit
 

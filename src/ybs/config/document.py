@@ -235,9 +235,9 @@ def dotted(path: KeyPath) -> str:
     return visible(words.removeprefix("."), 100)
 
 
-def visible(text: str, longest: int = 500) -> str:
-    """Escape what a terminal would act on, and cut what is too long."""
-    cut = text if len(text) <= longest else text[: longest - 3] + "..."
+def visible(text: str, longest: int | None = 500) -> str:
+    """Escape what a terminal would act on, and cut what is too long; None cuts nothing."""
+    cut = text if longest is None or len(text) <= longest else text[: longest - 3] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 

@@ -45,7 +45,7 @@ def split(text: str) -> tuple[str, str]:
 
 def fields(head: str) -> dict[str, Value]:
     """Return the fields of front matter by their names. Raises BadFrontMatter."""
-    pieces = list(_pieces(head.splitlines()))
+    pieces = list(_chunks(head.splitlines()))
     if pieces and all(
         map(_is_plain, pieces)
     ):  # most are, and need not wait for the YAML reader to load
@@ -58,7 +58,7 @@ def fields(head: str) -> dict[str, Value]:
     return {name: _field(name, lines) for name, lines in pieces}
 
 
-def _pieces(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def _chunks(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the name of each field and the lines of its value. Lines within a tag, such as `<example>`, begin no field."""
     piece: tuple[str, list[str]] | None = None
     inside_until = -1

@@ -1,4 +1,4 @@
-"""What is installed beside ybs: the entry points of other packages in ybs's own environment.
+"""Packages that are installed beside ybs: the entry points in its environment.
 
 `importlib.metadata` would find them too, at the cost of its import and of reading the metadata of every package on
 `sys.path`; there may also be folders of a project on that. Here the site folders of the interpreter alone are looked at

@@ -1,4 +1,4 @@
-"""What a layer takes back when it names another provider or address: a key never goes where it was not meant for."""
+"""Drop inherited values when a layer names another provider or address: a key never goes where it was not meant for."""
 
 from typing import Any
 

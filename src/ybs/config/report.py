@@ -1,4 +1,4 @@
-"""What the person is shown of the settings: values with their sources, problems, and the JSON Schema."""
+"""Report the settings: values with their sources, problems, and the JSON Schema."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from ybs.config.tree import KeyPath, Layer, ValueOrigin, find, flatten, is_list,
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-#: Names of values that are never shown whole. `tokens` counts, `token` opens doors.
+#: Names of values that are never shown whole. `tokens` counts, `token` is a secret.
 _SECRET_NAME = re.compile(
     r"(?i)api[_-]?key(?!_env)|token(?!s|_usage)|secret|passw|credential|authorization|cookie|private[_-]?key"
 )

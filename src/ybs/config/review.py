@@ -1,4 +1,4 @@
-"""What a project's files want, and whether the person trusts them: plain data that travels with the settings."""
+"""The requests of a project's files, and whether the person trusts them: plain data that travels with the settings."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ class ToolNeeds(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Say in a few words what it needs; nothing where it only reads the project."""
+        """Return in a few words what it needs; nothing where it only reads the project."""
         needed = [
             *(["the network"] if self.network else []),
             *(["to change files"] if self.project == "write" else []),
@@ -158,7 +158,7 @@ class SafetySettings(Struct, frozen=True, kw_only=True):
     ask_before_edits: bool = False
     """In mode `ask`, ask before each edit, also of files that the model has read."""
     blocked_commands: tuple[str, ...] = ("rm -rf /", "sudo", "chmod 777")
-    """Commands that are refused in every mode where they are recognised: a seat belt, not a wall."""
+    """Commands that are refused in every mode where they are recognised: a seat belt, not a security boundary."""
     safe_commands: tuple[str, ...] = (
         *("basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo"),
         *("false", "file", "find", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd"),

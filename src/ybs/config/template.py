@@ -42,7 +42,7 @@ class TemplateCommand(Struct, frozen=True):
         return "".join(each if isinstance(each, str) else each.source for each in self.parts)
 
 
-Piece: TypeAlias = str | Argument | TemplateCommand
+TemplatePart: TypeAlias = str | Argument | TemplateCommand
 
 
 class TemplateArguments:
@@ -52,7 +52,7 @@ class TemplateArguments:
     the template has a `$0`.
     """
 
-    def __init__(self, pieces: Sequence[Piece], given: str, plugin_folder: str = "") -> None:
+    def __init__(self, pieces: Sequence[TemplatePart], given: str, plugin_folder: str = "") -> None:
         self.given, self._plugin_folder = given, plugin_folder
         self._words = [first or second or bare for first, second, bare in _GIVEN().findall(given)]
         self._first = 0 if any(each.source == "$0" for each in arguments_in(pieces)) else 1
@@ -69,9 +69,9 @@ class TemplateArguments:
         return self._words[place] if 0 <= place < len(self._words) else None
 
 
-def parse(text: str) -> tuple[Piece, ...]:
+def parse(text: str) -> tuple[TemplatePart, ...]:
     """Split a template's text into plain text, places of arguments, and commands."""
-    pieces, at = list[Piece](), 0
+    pieces, at = list[TemplatePart](), 0
     for found in _COMMAND().finditer(text):
         command = (found["block"] if found["inline"] is None else found["inline"]).strip()
         pieces += _with_arguments(text[at : found.start()])
@@ -94,7 +94,7 @@ def commands_in(text: str) -> list[str]:
     return [each.source for each in parse(body_of(text)) if isinstance(each, TemplateCommand)]
 
 
-def arguments_in(pieces: Sequence[Piece]) -> Iterator[Argument]:
+def arguments_in(pieces: Sequence[TemplatePart]) -> Iterator[Argument]:
     """Yield all places of arguments, those in commands included."""
     for piece in pieces:
         if isinstance(piece, Argument):

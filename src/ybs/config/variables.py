@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
+from ybs.config.tree import is_list, is_object
 from ybs.core.lazy import lazy
 
 _REFERENCE = lazy(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -20,6 +22,15 @@ def has_reference(text: str) -> bool:
 def names_in(text: str) -> list[str]:
     """Return the names of the variables that a text names."""
     return [found[2] for found in _REFERENCE().finditer(text) if not found[1]]
+
+
+def variables_in(value: Any) -> list[str]:
+    """Return, each once, the names of the variables that any text of JSON data names: keys count, and depth does not matter."""
+    if isinstance(value, str):
+        return list(dict.fromkeys(names_in(value)))
+    parts: list[Any] = value if is_list(value) else []
+    parts = [*value, *value.values()] if is_object(value) else parts
+    return list(dict.fromkeys(name for each in parts for name in variables_in(each)))
 
 
 def replace_references(text: str, environ: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What kind of project a folder is, and its commands, as far as its own files show it.
+"""Detect the kind of a project and its commands from its own files.
 
 Nothing is run and nothing imported. What the prompt is told are words of the tables here, and plain names of folders.
 """

@@ -1,4 +1,4 @@
-"""Where context documents lie, how much each may say, and how their files are opened without trusting them."""
+"""The places of context documents, their size limits, and opening their files without trusting them."""
 
 import os
 import stat

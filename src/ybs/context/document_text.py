@@ -1,4 +1,4 @@
-"""The text of a context document: decoded, made legible, without what a reader does not see, cut to a budget."""
+"""The text of a context document: decoded, made printable, without what a reader does not see, cut to a budget."""
 
 import re
 
@@ -27,7 +27,7 @@ def decoded(data: bytes) -> str:
     return text
 
 
-def legible(text: str) -> str:
+def without_hidden_characters(text: str) -> str:
     """Return the text without characters that act on a terminal or hide from the eye, its lines ended by newlines."""
     from ybs.security.unicode import (  # many sessions have no document
         has_suspects,

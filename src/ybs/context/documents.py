@@ -36,7 +36,7 @@ from ybs.context.document_places import (
     read_own,
     top_of,
 )
-from ybs.context.document_text import legible
+from ybs.context.document_text import without_hidden_characters
 from ybs.context.prompt import Section
 from ybs.core.errors import ConfigError
 
@@ -136,7 +136,7 @@ class _Reader:
 
 
 def _written(beginning: Beginning) -> str:
-    return texts.without_comments(texts.legible(texts.decoded(beginning.data)))
+    return texts.without_comments(texts.without_hidden_characters(texts.decoded(beginning.data)))
 
 
 def read_documents(
@@ -204,7 +204,9 @@ def preferences_in(text: str, *, is_whole: bool) -> str:
         ) from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise _Unfit(f"it is not valid JSON ({error})") from error
-    return legible("\n".join(f"{_line(name)}: {_shown(value)}" for name, value in values.items()))
+    return without_hidden_characters(
+        "\n".join(f"{_line(name)}: {_shown(value)}" for name, value in values.items())
+    )
 
 
 def _shown(value: _Plain | list[_Plain]) -> str:

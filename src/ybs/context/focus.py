@@ -23,7 +23,11 @@ def read_focus(folder: Path) -> str:
     """Return the project's focus as it can be shown; an empty text where there is none. It blocks."""
     folder = folder.resolve()
     beginning = read_in_project(folder / FOCUS_FILE, top_of(folder))
-    return texts.tidied(texts.legible(texts.decoded(beginning.data))) if beginning else ""
+    return (
+        texts.tidied(texts.without_hidden_characters(texts.decoded(beginning.data)))
+        if beginning
+        else ""
+    )
 
 
 def write_focus(folder: Path, text: str) -> None:

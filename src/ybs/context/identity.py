@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from ybs.config import private_file
-from ybs.context.document_text import legible
+from ybs.context.document_text import without_hidden_characters
 from ybs.core.errors import Refused, ToolError
 
 MOST_BYTES = 8_000
@@ -76,8 +76,8 @@ class Identity:
 
 
 def line_of(text: str) -> str:
-    """Return a text as one legible line. Raises ToolError for an empty one, and for one that is too long."""
-    line = " ".join(legible(text).split())
+    """Return a text as one printable line. Raises ToolError for an empty one, and for one that is too long."""
+    line = " ".join(without_hidden_characters(text).split())
     if not line:
         raise ToolError("There is nothing to note: the text is empty.")
     if len(line) > LONGEST_LINE:

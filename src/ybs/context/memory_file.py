@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ybs.context.document_text import legible
+from ybs.context.document_text import without_hidden_characters
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import open_listed, read_beginning
 
@@ -112,7 +112,9 @@ class Unread(Struct, frozen=True):
 
 def plain(text: str) -> str:
     """Return a text without anything in it that acts on a terminal or that nobody sees."""
-    return "\n".join(line.rstrip() for line in legible(text).split("\n")).strip("\n")
+    return "\n".join(line.rstrip() for line in without_hidden_characters(text).split("\n")).strip(
+        "\n"
+    )
 
 
 def composed(text: str, name: str) -> tuple[str, str]:

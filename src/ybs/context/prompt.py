@@ -3,6 +3,7 @@
 It is made once per session and then stays as it is, byte for byte, so that a provider's prompt cache holds.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from datetime import date
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from ybs.context.document_text import framed
 from ybs.context.project import branch_of, clean, top_level
+from ybs.core.lazy import lazy
 
 if TYPE_CHECKING:
     from ybs.git.titles import Titles
@@ -46,7 +48,7 @@ def system_prompt(
     """Write the prompt for a session in `folder`.
 
     The short form is for small models: of the documents there is nothing in it, for what of them matters goes with the
-    request (`brief.py`).
+    request (`brief_of`).
     """
     known = [section for section in sections if section.name in FACTS]
     papers = [] if is_short else documents_block(sections)
@@ -61,7 +63,7 @@ def rules(*, is_short: bool) -> str:
 
 
 def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
-    """Say where the model works; `known` are the other facts."""
+    """Return where the model works; `known` are the other facts."""
     branch = branch_of(folder)
     said = {section.name: section.text for section in known}
     lines = [
@@ -83,7 +85,7 @@ def facts(folder: Path, *, today: date, known: Sequence[Section] = ()) -> str:
 
 
 def short_facts(folder: Path, known: Sequence[Section]) -> str:
-    """Say what there is, in few words: a model on the person's own processor reads some twenty of them in a second."""
+    """Return what there is, in few words: a model on the person's own processor reads some twenty of them in a second."""
     lines = [section.text for section in known if section.name == "project"]
     if names := top_level(folder):
         lines.append("Top level: " + ", ".join(names))
@@ -125,3 +127,71 @@ def _line(row: str) -> str:
     if len(title) > MOST_TITLE_CHARS:
         title = title[: MOST_TITLE_CHARS - 1].rstrip() + "…"
     return f"{name[:_MOST_NAME_CHARS]} {title}".rstrip()
+
+
+#: Words that say nothing about what a line is about.
+_COMMON = """
+this that with from what which does have file into them they there their then where when should would could please only must will some
+same such than these those your after before
+"""
+#: A document of so many characters is told whole; of all others together there are as many lines as fit.
+WHOLE_CHARS = 240
+MOST_CHARS = 400
+_FEWEST_LETTERS = 4
+_DAY = lazy(
+    r"(?i)\b(?:today|tomorrow|yesterday|dates?|dated|day|days|week|month|year|changelog|copyright)\b"
+)
+_WORD = lazy(r"[^\W\d_]+")
+
+
+def asks_for_date(words: str) -> bool:
+    """Return whether the words may need to know what day it is."""
+    return re.search(_DAY(), words) is not None
+
+
+def brief_of(sections: Sequence[Section], words: str) -> str:
+    """Return what of the documents is told with the words of a request; nothing where none of it is about them."""
+    wanted = _stems(words)
+    left, told = MOST_CHARS, list[str]()
+    for section in sections:
+        if len(section.text) <= WHOLE_CHARS:
+            told.append(framed_of(section))
+            continue
+        lines = _lines_about(section.text, wanted, left)
+        left -= sum(map(len, lines))
+        if lines:
+            told.append(framed_of(_part(section, lines)))
+    return "\n".join(told)
+
+
+def _part(section: Section, lines: Sequence[str]) -> Section:
+    source = f"{section.source}, lines that may matter" if section.source else ""
+    return Section(name=section.name, text="\n".join(lines), source=source, is_cut=True)
+
+
+def _lines_about(text: str, wanted: set[str], most: int) -> list[str]:
+    """Return the lines with most of the words, in the order in which they stand; of a line that is too long its sentences."""
+    lines = [part for line in text.split("\n") for part in _fitting(line.strip())]
+    scored = [(len(wanted & _stems(line)), -number) for number, line in enumerate(lines)]
+    kept: list[int] = []
+    for score, number in sorted(scored, reverse=True):
+        line = lines[-number]
+        if not score or len(line) > most:
+            break
+        if not line.startswith("#"):
+            kept.append(-number)
+            most -= len(line)
+    return [lines[number] for number in sorted(kept)]
+
+
+def _fitting(line: str) -> list[str]:
+    """Return a line, or where it could never be told its sentences that could: some write a paragraph in one line."""
+    if len(line) <= MOST_CHARS:
+        return [line]
+    return [part for part in re.split(r"(?<=[.!?])\s+", line) if len(part) <= MOST_CHARS]
+
+
+def _stems(text: str) -> set[str]:
+    """Return the beginnings of the longer words, so that `tests` and `testing` are one."""
+    words, common = (word.lower() for word in re.findall(_WORD(), text)), _COMMON.split()
+    return {word[:4] for word in words if len(word) >= _FEWEST_LETTERS and word not in common}

@@ -1,4 +1,4 @@
-"""Which tool calls of one message run side by side, and which share one run."""
+"""Group the tool calls of one message: those that run side by side, and those that share one run."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""What a tool call changed in files, as data: frontends draw it, count it or show it in an editor."""
+"""File changes of a tool call as data: frontends draw them, count them or show them in an editor."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""What can go wrong, as one tree.
+"""The errors of ybs, as one tree.
 
     YbsError
     ├── ConfigError            a setting cannot be used (file, line and key stand in the message)

@@ -1,4 +1,4 @@
-"""What happens: one closed union of events, and `Emit`, which an agent is handed to tell them.
+"""Events: one closed union, and `Emit`, with which an agent reports them.
 
 The same values, in an `Envelope`, are the lines of a transcript and of stream-json, and what a frontend draws. Consumers use `match` with
 `assert_never`: a new one fails the type check until all handle it. `…Streamed`, `…Printed`, `PromptRead` and `StateChanged` are never stored.

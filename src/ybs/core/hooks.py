@@ -1,4 +1,4 @@
-"""What runs around a call of a tool."""
+"""Hooks around a tool call."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""What sessions share: each thing by all that makes it what it is, for as long as anybody holds it."""
+"""Share things between sessions: one for each key, for as long as anybody holds it."""
 
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar

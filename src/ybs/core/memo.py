@@ -1,4 +1,4 @@
-"""What was made of the items of a list: of a list that begins alike, only the rest is made."""
+"""Remember values made from the items of a list: where a list begins alike, only the rest is made."""
 
 from collections.abc import Callable, Sequence
 from operator import is_
@@ -16,7 +16,7 @@ class Memo(Generic[_Item, _Made]):
         self._made: list[_Made] = []
 
     def each(self, items: Sequence[_Item], make: Callable[[_Item], _Made]) -> list[_Made]:
-        """Return what `make`, which must always be the same, makes of every item."""
+        """Return `make(item)` for every item; `make` must always be the same function."""
         items = list(items)
         count = alike(self._items, items)
         made = [*self._made[:count], *map(make, items[count:])]

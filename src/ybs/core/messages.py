@@ -1,4 +1,4 @@
-"""What is said: the messages of a conversation and the parts that they are made of.
+"""The messages of a conversation, and their parts.
 
 All are frozen and tagged by `type`, so a list of them is JSON that decodes back to the same values.
 """

@@ -1,4 +1,4 @@
-"""What would help after a failure, as a value: each frontend words it in its own terms.
+"""Remedies for a failure, as values: each frontend words them in its own terms.
 
 A message says what happened and why. What to do about it depends on where the person reads it: in a chat they
 type a command, for a script they start again with an option. So an error, and an event that carries a message,
@@ -24,6 +24,7 @@ RemedyKind: TypeAlias = Literal[
     "set_key",  # the environment variable
     "save_key",
     "log_in",  # the MCP server
+    "log_out",  # the MCP server
     "set_endpoint",
     "begin_anew",
     "raise_step_limit",

@@ -1,4 +1,4 @@
-"""What the Models and the Toolboxes that stand around another one have in common."""
+"""Base classes for wrappers of a Model or a Toolbox."""
 
 from collections.abc import Sequence
 
@@ -43,5 +43,5 @@ class ToolboxWrapper(Toolbox):
         return self._toolbox.specs()
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Return what the wrapped toolbox returns."""
+        """Return the result of the wrapped toolbox."""
         return self._toolbox.is_read_only(call)

@@ -1,4 +1,4 @@
-"""How a command's answer is written down: tables in columns that fit the width, bars, and menus as numbered lines."""
+"""Lay out a command's reply: tables in columns that fit the width, bars, and menus as numbered lines."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain

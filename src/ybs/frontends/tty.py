@@ -1,4 +1,4 @@
-"""What a frontend asks of the terminal that it writes to: whether it only takes lines, its colours, its width."""
+"""Properties of the terminal: whether it only takes lines, its colours, its width."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
 """ybs's own git: it runs no program that a repository names, reaches no network and asks nobody.
 
-Three walls, each enough for most attacks: only commands of a list; every setting that names a program is overridden on
+Three layers of protection, each enough for most attacks: only commands of a list; every setting that names a program is overridden on
 the command line, also those with names of the repository's choice; and an environment of its own (`hardening`). Around
 them stands a sandbox, for commands of the model may exchange paths while git works.
 """

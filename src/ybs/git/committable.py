@@ -1,4 +1,4 @@
-"""What of a turn's changes may be committed: looks at the work tree, before the turn and after it."""
+"""Find the changes of a turn that may be committed, from the work tree before and after it."""
 
 import os
 import re

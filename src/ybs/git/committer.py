@@ -244,7 +244,7 @@ class Committer:
         return await self._consent.given(git.repository().common_folder, names, digest)
 
     async def _problem_of(self, git: Git, hooks: Sequence[Path]) -> str:
-        """Say why the hooks may not run, so that there is no commit; empty where they may."""
+        """Return why the hooks may not run, so that there is no commit; empty where they may."""
         names = tuple(hook.name for hook in hooks)
         which = f"the repository has hooks ({', '.join(names)})"
         if self._find_runner() is None:
@@ -317,7 +317,7 @@ class Committer:
 
 
 def changed_files(paths: Sequence[str]) -> str:
-    """Say which files changed: the title where nobody has words for it."""
+    """Return which files changed: the title where nobody has words for it."""
     return f"Change {_shown([os.path.basename(path) for path in paths])}"  # noqa: PTH119
 
 

@@ -1,4 +1,4 @@
-"""Whether ybs may commit what its turns change: asked once for a repository, and kept outside of it."""
+"""The person's consent to commits of ybs: asked once for a repository, and kept outside of it."""
 
 from collections.abc import Awaitable, Callable
 from hashlib import sha256

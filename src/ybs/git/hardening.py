@@ -1,4 +1,4 @@
-"""The walls around ybs's own git: the commands that it runs, what overrides a repository's settings, its environment.
+"""Hardening of ybs's own git: the allowed commands, the overrides of a repository's settings, its environment.
 
 https://git-scm.com/docs/git-config
 """

@@ -60,7 +60,7 @@ def hooks_in(folder: Path, names: Sequence[str] = _NAMES) -> list[Path]:
 
 
 async def left_undone(git: "Git", names: Sequence[str]) -> str:
-    """Say what git itself would do and ybs's own git does not: run these hooks, sign a commit; empty if nothing."""
+    """Return what git itself would do and ybs's own git does not: run these hooks, sign a commit; empty if nothing."""
     hooks = [path.name for path in hooks_in(await hooks_folder(git), names)]
     said: list[str] = []
     if AFTER_COMMIT in names and await git.signs():

@@ -1,4 +1,4 @@
-"""What moves HEAD, the index or files step by step, so that no program of a repository runs: restore and switch."""
+"""Restore and switch: move HEAD, the index and files step by step, so that no program of a repository runs."""
 
 import asyncio
 import errno

@@ -1,1 +1,1 @@
-"""What a person asks for again and again, found in their saved sessions, and made into something lasting when they want it."""
+"""Find recurring tasks in a person's saved sessions, and make commands or memories of them on request."""

@@ -1,4 +1,4 @@
-"""What accepting a recurring task makes: a custom command, whose text is the person's own words with places for what varied."""
+"""Draft a custom command from a recurring task: the person's own words, with places for what varied."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What was learned from saved sessions, in one file of the person's: what recurs, what was offered, and what they said to it."""
+"""The learning store, one private file: recurring tasks, offers, and the person's answers to them."""
 
 import os
 import stat
@@ -115,7 +115,7 @@ class LearnedTasks(Struct, kw_only=True):
         return self.offers[cluster].state if cluster in self.offers else "waiting"
 
     def listed(self) -> list[Cluster]:
-        """Return what recurs, that which was offered first."""
+        """Return the recurring tasks, those offered before first."""
         clusters = self.known.clusters
         offered = [clusters[each] for each in self.offers if each in clusters]
         return [*offered, *self.waiting()]

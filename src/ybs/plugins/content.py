@@ -74,7 +74,9 @@ class PluginFiles:
                 raise BadPlugin(f"{visible(path)} is a link that leads out of it")
             file = self.files.get(inside)
             if file is None:
-                raise BadPlugin(f"{visible(path)} is a link to {visible(target)}, which is no file")
+                raise BadPlugin(
+                    f"{visible(path)} is a link to {visible(target)}, which is not a file"
+                )
             self._bytes += len(file.data)
             self.files[path] = file
         self._links = {}

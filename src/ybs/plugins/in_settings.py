@@ -10,12 +10,12 @@ from ybs.config.document import visible
 from ybs.config.layers import Loaded
 from ybs.config.review import PluginFolder
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import names_in
+from ybs.config.variables import variables_in
 from ybs.core.errors import ConfigError
-from ybs.core.wording import listed
 from ybs.plugins.store import Plugin, PluginStore
 from ybs.tools.mcp.settings import BadServer, Server, given, server_of
 from ybs.trust.grants import ORIGIN_MARK
+from ybs.trust.wording import plain
 
 ROOT: Final = "CLAUDE_PLUGIN_ROOT"
 #: What a plugin cannot say of its servers.
@@ -24,29 +24,26 @@ _MOST_NAME = 40
 
 
 def server_needs(entries: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each server: what runs, and what it is given."""
+    """Yield a line for each server: its whole entry, and what it is given."""
     for name, entry in entries.items():
         try:
-            server = server_of(name, _own(entry))
+            server = server_of(name, _placed(entry, Path(f"${{{ROOT}}}")))
         except BadServer as error:
             yield f"ignored: the MCP server {visible(name)}: {error}"
             continue
-        yield _line(server)
+        yield _line(server, _own(entry))
         for key in _NOT_ITS_OWN:
             if key in entry:
                 yield f"ignored: {key} of the MCP server {name}, which a plugin cannot set"
 
 
-def _line(server: Server) -> str:
+def _line(server: Server, entry: Any) -> str:
     if server.transport == "http":
-        line = f"connects to the MCP server {server.name}: {visible(server.shown)}"
+        line = f"connects to the MCP server {server.name}: {plain(entry)}"
     else:
-        where = "in the sandbox" if server.is_held else "outside of the sandbox"
-        line = f"runs the MCP server {server.name}, {where}: {visible(server.shown)}; it {given(server.needs)}"
-    texts = [server.command, *server.args, *server.env.values(), server.url]
-    texts += server.headers.values()
-    names = dict.fromkeys(name for text in texts for name in names_in(text) if name != ROOT)
-    return f"{line}; it gets your {listed(names, 12)}" if names else line
+        line = f"runs the MCP server {server.name}, in the sandbox: {plain(entry)}; it {given(server.needs)}"
+    names = [name for name in variables_in(entry) if name != ROOT]
+    return f"{line}; it gets your {', '.join(names)}" if names else line
 
 
 def with_servers(own: Mapping[str, Any], plugins: Sequence[Plugin]) -> dict[str, Any]:

@@ -1,11 +1,10 @@
-"""What a plugin would do, in plain words for the person who decides about it."""
+"""Describe a plugin's effects in plain words for the person who decides about it."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator
 
 from ybs.agent.user_hooks.definitions import Hook, read
-from ybs.config.document import visible
 from ybs.config.front_matter import BadFrontMatter, fields, split, without_effect
 from ybs.config.paths import sidecar_of
 from ybs.config.template import commands_in
@@ -14,9 +13,8 @@ from ybs.plugins.content import PluginFiles
 from ybs.plugins.in_settings import server_needs
 from ybs.plugins.parts import Parts
 from ybs.tools.external.definition import BadDefinition, defined
+from ybs.trust.wording import plain
 
-#: Nothing may hide behind a cut.
-_LONGEST_COMMAND = 20_000
 _COMMAND = re.compile(r"!`([^`\n]+)`")
 _USED_OF_AGENTS = ("model",)
 
@@ -48,7 +46,7 @@ def needs_of(content: PluginFiles, parts: Parts) -> Iterator[str]:
 def _hook(hook: Hook) -> str:
     condition = f" if {hook.condition}" if hook.condition else ""
     where = f"{hook.event} {hook.matcher}".rstrip() + condition
-    return f"runs at {where}, in the sandbox: {visible(hook.command)}"
+    return f"runs at {where}, in the sandbox: {plain(hook.command)}"
 
 
 def _full(parts: Parts, path: str) -> str:
@@ -58,8 +56,7 @@ def _full(parts: Parts, path: str) -> str:
 def _programs_in_commands(content: PluginFiles, parts: Parts) -> Iterator[str]:
     for path in parts.commands:
         for command in commands_in(content.files[path].data.decode(errors="replace")):
-            shown = visible(command, _LONGEST_COMMAND)
-            yield f"runs when you type the command of {path}, where the mode allows it: {shown}"
+            yield f"runs when you type the command of {path}, where the mode allows it: {plain(command)}"
 
 
 def _idle(content: PluginFiles, parts: Parts) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a plugin brings: its commands, kinds of sub-agents, skills, hooks, tools and MCP servers, and what of it ybs does not use."""
+"""The parts of a plugin: commands, kinds of sub-agents, skills, hooks, tools and MCP servers, and the unsupported ones."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping

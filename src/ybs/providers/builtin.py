@@ -26,6 +26,6 @@ WIRES: Final = {
 
 
 def import_built_in(place: str) -> Any:
-    """Return what stands at a place of these tables."""
+    """Return the entry of a table."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"ybs.providers.{module}"), name)

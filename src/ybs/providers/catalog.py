@@ -1,4 +1,4 @@
-"""What is known of well-known models: windows, prices and abilities, found by the beginning of a name.
+"""Facts about well-known models: windows, prices and abilities, found by the beginning of a name.
 
 Facts only, looked up in the month of `CATALOG_DATE`. Where a price could not be confirmed it is left out, and the cost of
 an answer is then unknown. Sources: https://developers.openai.com/api/docs/models,
@@ -50,7 +50,7 @@ class Price(Struct, frozen=True):
     long_output: float = 1.5
 
     def cost_of(self, usage: Usage) -> float:
-        """Return what the tokens cost, in US dollars."""
+        """Return the price of the tokens in US dollars."""
         fresh = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
         write = self.input if self.cache_write is None else self.cache_write
         read = (
@@ -88,7 +88,7 @@ class ModelFacts(Struct, frozen=True, kw_only=True):
 
 
 def over(*facts: ModelFacts) -> ModelFacts:
-    """Return what is known from several sources: of each fact, what the first says that knows it."""
+    """Return the facts of several sources merged; the first source that knows a fact wins."""
     names = ModelFacts.__struct_fields__
     known = (
         (name, [v for each in facts if (v := getattr(each, name)) is not None]) for name in names
@@ -97,7 +97,7 @@ def over(*facts: ModelFacts) -> ModelFacts:
 
 
 def facts_of(model: str) -> ModelFacts:
-    """Return what the catalog knows of a model; names may have a maker in front (`openai/gpt-4.1`)."""
+    """Return the catalog's facts about a model; names may have a maker in front (`openai/gpt-4.1`)."""
     name = model.lower().rsplit("/", 1)[-1]
     known = [row for row in _TABLE if name.startswith(row[0])]
     if not known:

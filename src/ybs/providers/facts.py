@@ -46,7 +46,7 @@ _ABILITIES: Final = {
 
 
 def stated(config: Config, provider: str, model: str) -> ModelFacts:
-    """Return what the person's `models` state of a provider's model."""
+    """Return the facts in the person's `models` about a provider's model."""
     entry = config.models.get(f"{provider}/{model}") or config.models.get(model)
     if entry is None:
         return ModelFacts()
@@ -62,7 +62,7 @@ def stated(config: Config, provider: str, model: str) -> ModelFacts:
 
 
 def known(config: Config, provider: str, model: str) -> ModelFacts:
-    """Return what is known of a model before its server is asked."""
+    """Return the facts about a model before its server is asked."""
     return over(stated(config, provider, model), facts_of(model))
 
 
@@ -200,7 +200,7 @@ async def find_models(client: HttpClient, listing: ModelListing) -> list[str]:
 
 
 async def find_rows(client: HttpClient, listing: ModelListing) -> list[dict[str, Any]] | None:
-    """Return what a server says of its models, None where its answer has no list. Raises ModelError."""
+    """Return a server's facts about its models; None if its answer has no list. Raises ModelError."""
     rows = (await client.fetch("GET", listing.path, bare=listing.field)).get(listing.field)
     return [as_object(row) for row in as_list(rows)] if isinstance(rows, list) else None
 
@@ -214,7 +214,7 @@ def rows_by_name(rows: list[dict[str, Any]], listing: ModelListing) -> dict[str,
 async def find_facts(
     client: HttpClient, wire: str, listing: ModelListing, model: str, most: int = LOCAL_WINDOW
 ) -> ModelFacts:
-    """Return what a server tells of a model; nothing where it fails. Of Ollama's window no more than `most` is taken."""
+    """Return a server's facts about a model; none if it fails. Ollama's window is limited to `most`."""
     if wire == "ollama":
         return await find_show(client, model, most)
     told = await find_props(client) if wire == "openai" else ModelFacts()
@@ -243,7 +243,7 @@ async def _find_loaded(client: HttpClient, model: str) -> ModelFacts:
 
 
 async def find_show(client: HttpClient, model: str, most: int = LOCAL_WINDOW) -> ModelFacts:
-    """Return what Ollama tells of a model; nothing where it fails."""
+    """Return Ollama's facts about a model; none if it fails."""
     try:
         return in_show(await client.fetch("POST", "/api/show", {"model": model}), most)
     except ModelError:

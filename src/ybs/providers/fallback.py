@@ -121,7 +121,7 @@ class FallbackModel(ProviderModel):
         return await self._first.detect_window()
 
     async def list_models(self) -> list[str]:
-        """Return what the first model's provider offers. Raises ModelError."""
+        """Return the models of the first model's provider. Raises ModelError."""
         return await self._first.list_models()
 
     async def aclose(self) -> None:
@@ -247,7 +247,7 @@ def entries(config: Config) -> list[tuple[str, str]]:
 def complaint_about(
     host: Host, config: Config, provider: str, model: str, entry: tuple[str, str]
 ) -> str:
-    """Say why an entry of `llm.fallback` takes no part behind a model; nothing where it does.
+    """Return why an entry of `llm.fallback` takes no part behind a model; nothing where it does.
 
     A conversation with a model on this machine goes to no other one unless `llm.fallback_elsewhere` says so.
     """

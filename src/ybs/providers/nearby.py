@@ -120,13 +120,13 @@ async def _rows(endpoint: str, wire: str) -> list[dict[str, Any]] | None:
         await client.aclose()
 
 
-KNOCK_SECONDS: Final = 5.0
-KNOCK_PATIENCE: Final = Patience(connect=KNOCK_SECONDS, first=KNOCK_SECONDS, later=KNOCK_SECONDS)
+PROBE_SECONDS: Final = 5.0
+PROBE_PATIENCE: Final = Patience(connect=PROBE_SECONDS, first=PROBE_SECONDS, later=PROBE_SECONDS)
 #: `locked`: it answers 401 or 403; `odd`: it answers with something else than a list of models.
 State: TypeAlias = Literal["open", "locked", "odd", "silent"]
 
 
-class Knock(Struct, frozen=True):
+class ProbeResult(Struct, frozen=True):
     """What a server answered: the names of its models, or why there are none."""
 
     state: State
@@ -134,7 +134,7 @@ class Knock(Struct, frozen=True):
     why: str = ""
 
 
-async def knock(endpoint: str, key: str = "") -> Knock:
+async def probe(endpoint: str, key: str = "") -> ProbeResult:
     """Ask an OpenAI-compatible server for its models, with a key where there is one. Raises ConfigError for what is not an address."""
     address = clean_endpoint(endpoint, "openai")
     host = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
@@ -142,29 +142,29 @@ async def knock(endpoint: str, key: str = "") -> Knock:
     known = {header: key} if header else {"authorization": f"Bearer {key}"}
     client = HttpClient(
         Site(provider="the server", endpoint=address, host=host, query=query_of(endpoint)),
-        patience=KNOCK_PATIENCE,
+        patience=PROBE_PATIENCE,
         headers=known if key else {},
         secret=key or None,
     )
     return await _listed(client, ModelListing())
 
 
-async def try_key(host: Host, provider: Provider, key: str) -> Knock:
+async def try_key(host: Host, provider: Provider, key: str) -> ProbeResult:
     """Ask a provider for its models with a key, sent as a session would send it. Raises ConfigError."""
-    client = client_of(host, replace(provider, api_key=key), Config(), patience=KNOCK_PATIENCE)
+    client = client_of(host, replace(provider, api_key=key), Config(), patience=PROBE_PATIENCE)
     return await _listed(client, adapter_of(provider.wire).listing)
 
 
-async def _listed(client: HttpClient, listing: ModelListing) -> Knock:
+async def _listed(client: HttpClient, listing: ModelListing) -> ProbeResult:
     try:
-        async with asyncio.timeout(KNOCK_SECONDS):
+        async with asyncio.timeout(PROBE_SECONDS):
             found = await find_models(client, listing)
     except AuthError as error:
-        return Knock("locked", why=str(error))
+        return ProbeResult("locked", why=str(error))
     except (ProviderDown, TimeoutError) as error:
-        return Knock("silent", why=str(error))
+        return ProbeResult("silent", why=str(error))
     except ModelError as error:
-        return Knock("odd", why=str(error))
+        return ProbeResult("odd", why=str(error))
     finally:
         await client.aclose()
-    return Knock("open", tuple(name for name in found if answers_in_words(name)))
+    return ProbeResult("open", tuple(name for name in found if answers_in_words(name)))

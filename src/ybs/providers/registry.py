@@ -243,7 +243,7 @@ def client_of(
     *,
     patience: Patience | None = None,
 ) -> HttpClient:
-    """Return what sends requests to a provider's address. Raises ConfigError, and AuthError where a key is missing."""
+    """Return an HTTP client for a provider's address. Raises ConfigError, and AuthError if a key is missing."""
     endpoint = clean_endpoint(provider.endpoint, provider.wire)
     key = _key(host, provider, endpoint)
     site = Site(
@@ -269,7 +269,7 @@ def client_of(
 
 
 def _headers(provider: Provider, key: str | None) -> dict[str, str]:
-    """Return what is sent with each call. Raises ConfigError where a header of the person's would take the place of the key."""
+    """Return the headers of each call. Raises ConfigError if a header of the person's would replace the key."""
     adapter, own = adapter_of(provider.wire), checked_headers(provider.headers, provider.name)
     bare, known = adapter.headers(None), adapter.headers(key)
     of_key = {name: value for name, value in known.items() if bare.get(name) != value}

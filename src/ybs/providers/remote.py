@@ -283,7 +283,7 @@ class RemoteModel:
             self._options = replace(self._options, quirks=replace(self.quirks, takes_tools=False))
 
     def _options_for(self, request: Request) -> RequestOptions:
-        """Return what this one request is sent with."""
+        """Return the headers of this one request."""
         quirks = self.quirks
         most, window = self.max_tokens, self._options.window
         if quirks.takes_window:
@@ -368,7 +368,7 @@ class RemoteModel:
     def _next_try(
         self, request: Request, error: ModelError, tries: "_Tries"
     ) -> RequestRetried | None:
-        """Return what to tell before the request is sent again, None where it goes at once; else raise the error."""
+        """Return the event to emit before a retry, None for an immediate one; raise the error if it is final."""
         has_output = tries.fail()
         if not has_output and self._learn(request, error, tries):
             return None

@@ -284,7 +284,7 @@ class Held:
         self._text += piece
         if len(self._text) - self._looked_at > EVERY_CHARS:
             self._looked_at = len(self._text)
-            self.is_endless = goes_round(self._text)
+            self.is_endless = repeats_itself(self._text)
         marks = [at for mark in MARKS if (at := self._text.find(mark, self._shown)) >= 0]
         end = min(marks, default=len(self._text) - self._partial())
         shown, self._shown = self._text[self._shown : end], max(end, self._shown)
@@ -299,7 +299,7 @@ class Held:
         )
 
     def rest(self, said: str) -> str:
-        """Return what of the whole text, `said`, was not shown."""
+        """Return the part of the whole text, `said`, that was not shown."""
         if said == self._text:
             return said[self._shown :]
         shown = self._text[: self._shown].strip()
@@ -316,7 +316,7 @@ _PROBE = 48
 EVERY_CHARS: Final = 300
 
 
-def goes_round(text: str) -> bool:
+def repeats_itself(text: str) -> bool:
     """Return whether the end of a text says one thing over and over."""
     end = _DIGITS.sub("0", text[-(FEWEST_TIMES + 1) * _LONGEST_UNIT :])
     probe = end[-_PROBE:]
@@ -363,7 +363,7 @@ def _message(message: Message) -> Message:
 
 
 def tools_text(tools: Sequence[ToolSpec]) -> str:
-    """Return what the model is told of the tools."""
+    """Return the description of the tools for the model."""
     lines = "\n".join(map(signature, tools))
     return f"Tools (? may be left out):\n{lines}\n\n{HOW}"
 

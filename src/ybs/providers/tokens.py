@@ -1,4 +1,4 @@
-"""How many tokens a request has: estimated, and corrected by what the provider reports."""
+"""Estimate the tokens of a request, corrected by the counts that the provider reports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import mul

@@ -26,7 +26,7 @@ def clean_endpoint(endpoint: str, wire: str) -> str:
 
 
 def query_of(endpoint: str) -> str:
-    """Return what an address asks with each call, such as Azure's `api-version=…`; it may be secret and is in no message."""
+    """Return the query of an address, such as Azure's `api-version=…`; it may be secret and is in no message."""
     return urlsplit(endpoint).query
 
 

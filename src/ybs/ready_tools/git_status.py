@@ -1,4 +1,4 @@
-"""What git knows of the project, in one answer."""
+"""Report the git state of the project in one answer."""
 
 import re
 import subprocess

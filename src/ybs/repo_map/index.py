@@ -1,6 +1,6 @@
 """The index: which files have which words, kept between runs and brought up to date by reading what changed.
 
-`store.py` says what is kept and why; `documents.py` finds out what changed; this is what the other rooms ask.
+`store.py` says what is kept and why; `documents.py` finds out what changed; this module answers the other packages.
 """
 
 import re
@@ -257,7 +257,7 @@ def _again(looks: Looks) -> Looks:
     return Looks(looks.size, _NEVER, looks.inode)
 
 
-_OWN = "kept "  # in front of what other rooms keep
+_OWN = "kept "  # the prefix of values that other packages keep
 
 
 class Index:

@@ -1,4 +1,4 @@
-"""What sessions and the process that makes their repo maps say to each other: one line of JSON at a time, and `null` at the end."""
+"""The protocol between sessions and the process that maps their project: one line of JSON at a time, and `null` at the end."""
 
 import os
 from pathlib import Path
@@ -25,18 +25,10 @@ class MapRequest(Struct, frozen=True, kw_only=True):
     parses: bool = True
 
     @classmethod
-    def of(
-        cls,
-        folder: Path,
-        *,
-        blocked: tuple[str, ...] = (),
-        is_kept: bool = False,
-    ) -> Self:
+    def of(cls, folder: Path, *, blocked: tuple[str, ...] = (), is_kept: bool = False) -> Self:
         """Make a job of texts and paths."""
         return cls(
-            folder=os.fsencode(folder),
-            blocked=tuple(map(os.fsencode, blocked)),
-            is_kept=is_kept,
+            folder=os.fsencode(folder), blocked=tuple(map(os.fsencode, blocked)), is_kept=is_kept
         )
 
 

@@ -291,7 +291,7 @@ def render(ranked: Sequence[RankedFile], budget: int, count: Callable[[str], int
             best = RenderedMap(text=text, files=files, tokens=tokens, named=named)
         if tokens <= budget and (sheet.is_whole or tokens >= budget * _FULL):
             break
-        # A guess that was too high is mended with a little to spare.
+        # A guess that was too high is corrected with a little to spare.
         room *= 0.99 * budget / tokens if tokens else 1.5
     return best
 

@@ -10,8 +10,7 @@ from ybs.git.client import Git
 from ybs.repo_map.history import CommitHistory, read_history
 from ybs.repo_map.index import Index
 from ybs.repo_map.languages import is_source
-from ybs.repo_map.query import read_query
-from ybs.repo_map.rank import rank
+from ybs.repo_map.rank import rank, read_query
 from ybs.repo_map.render import RankedFile, render
 from ybs.security.paths.names import shown_name
 

@@ -1,11 +1,11 @@
 """The store: what is known of a project's files, kept in one sqlite file between runs.
 
-- `documents`: one for each path and content. `looks` (size, time, inode) tell whether a file is still the one that was
+- `documents`: one for each path and content. `looks` (size, time, inode) show that a file is still the one that was
   read; `hash` tells whether it is one that was read before. A document that is not `live` waits for its content to come
   back, as it does when a branch is left and entered again.
 - `postings`: for each term the documents that have it and its weight in each, four bytes for both. A refresh that reads
   many files adds a segment; `fresh` keeps the facts of a few changed files until there are enough for one.
-- `tags`: what the parser found in a content. `meta`: the values of other rooms, and `generation`, which counts the writes.
+- `tags`: what the parser found in a content. `meta`: the values of other packages, and `generation`, which counts the writes.
 
 A start reads `documents` and `fresh`; of `postings` a question reads just its own terms. Measured on rails (4,865 texts,
 500,000 postings) against FTS5 without content: written in 0.20 s, not 0.37; thirty frequent terms in 5 ms, not 62.

@@ -240,7 +240,7 @@ def _references(
 
 
 def _text(name: bytes) -> str:
-    return legible(name.decode("utf-8", "replace"), _LONGEST_NAME)
+    return one_printable_line(name.decode("utf-8", "replace"), _LONGEST_NAME)
 
 
 LONGEST_SIGNATURE = 200
@@ -273,10 +273,10 @@ def signature_of(source: bytes, node: "Node", kind: str) -> str:
     if kind == "type" and len(line) > LONGEST_SIGNATURE // 2:
         line = re.sub(r"\{.*", "{", line)
     line = _LONG_STRING.sub('"..."', _ANNOTATIONS.sub("", line, count=1)).rstrip(" {:;")
-    return legible(line, LONGEST_SIGNATURE)
+    return one_printable_line(line, LONGEST_SIGNATURE)
 
 
-def legible(text: str, most: int) -> str:
+def one_printable_line(text: str, most: int) -> str:
     """Return a text that can be printed, cut to `most` characters."""
     text = text if text.isprintable() else printable(text).replace("\n", " ")
     return text if len(text) <= most else text[: most - 3].rstrip() + "..."

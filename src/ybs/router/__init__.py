@@ -1,1 +1,1 @@
-"""Which of several models gets a request: arms, kinds of task, a learner, a breaker, and the choice."""
+"""Route requests to one of several models: arms, kinds of task, a learner, a breaker, and the choice."""

@@ -1,15 +1,54 @@
 """Learners: how good each arm is at each kind of task, from what came of earlier choices (ADR 0033)."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp, log
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from ybs.router.arms import Arm
 from ybs.router.classifier import TaskKind
+
+#: Where nothing says how good a model is.
+UNKNOWN_PRIOR: Final = 0.5
+
+
+class Arm(Struct, frozen=True, kw_only=True):
+    """A provider's model that requests can go to.
+
+    A `window` of 0 is unknown and fits everything; a price of None is unknown and counts as the dearest one known.
+    `seconds` is how long a typical answer takes, `answer_tokens` how many tokens it has (0: not known). `prior` is the chance of success (0 to 1) that the catalogue gives it,
+    for all tasks or by kind. `version` changes when the provider exchanges the model behind the name.
+    """
+
+    name: str
+    provider: str
+    model: str
+    window: int = 0
+    has_tools: bool = True
+    sees_images: bool = False
+    is_local: bool = False
+    input_usd_per_million: float | None = None
+    output_usd_per_million: float | None = None
+    cached_usd_per_million: float | None = None
+    seconds: float = 0.0
+    answer_tokens: float = 0.0
+    prior: float | Mapping[TaskKind, float] = UNKNOWN_PRIOR
+    version: str = ""
+
+    def prior_of(self, kind: TaskKind) -> float:
+        """Return the catalogue's chance of success at a kind of task."""
+        if isinstance(self.prior, float | int):
+            return self.prior
+        return self.prior.get(kind, self.prior.get("other", UNKNOWN_PRIOR))
+
+    def cost_usd(self, fresh: int, cached: int, written: float) -> float | None:
+        """Return what a request costs, by its tokens: read anew, read from the cache, written. None: not known."""
+        read, write = self.input_usd_per_million, self.output_usd_per_million
+        if read is None or write is None:
+            return 0.0 if self.is_local else None
+        hit = read if self.cached_usd_per_million is None else self.cached_usd_per_million
+        return (fresh * read + cached * hit + written * write) / 1_000_000
 
 
 class Cell(Struct):
@@ -120,16 +159,27 @@ class Learner(Protocol):
         ...
 
 
-class Thompson(Learner, ABC):
-    """Draws each arm's chance from what is believed of it. A subclass says what is believed, and what a result adds.
+class Thompson(Learner):
+    """Discounted Thompson sampling (gnoma ADR-009): draws each arm's chance from a Beta for each arm at each kind of task.
 
-    The draw is from a belief that is `temper` times as narrow: so it explores less than the textbook's does, which explores
-    too much where requests are few. What is known is `state`; another process's may be put in its place.
+    The chance of the catalogue counts as `prior_strength` results; with 0 every chance is equally likely. The draw is from a belief that
+    is `temper` times as narrow: so it explores less than the textbook's does, which explores too much where requests are few. Where cells
+    share what they learn (`kind_share`, `arm_share`), the chance that a cell starts from is the catalogue's, moved by the shifts of its
+    arm and its kind, in logits, so that a new kind of task inherits the arm's record. What is known is `state`; another process's may be put in its place.
     """
 
-    def __init__(self, *, gamma: float = 0.995, temper: float = 4.0) -> None:
+    #: How much an arm's shift and a kind's take of each result.
+    arm_share = 0.0
+    kind_share = 0.0
+    #: What the shifts are pulled to 0 with: results that said nothing.
+    arm_pull = 1.0
+    kind_pull = 2.0
+
+    def __init__(
+        self, *, gamma: float = 0.995, temper: float = 1.0, prior_strength: float = 0.0
+    ) -> None:
         self.state = LearnerState(gamma=gamma)
-        self._temper = temper
+        self._temper, self._prior_strength = temper, prior_strength
 
     @property
     def has_learned(self) -> bool:
@@ -138,100 +188,43 @@ class Thompson(Learner, ABC):
 
     def scores(self, kind: TaskKind, arms: Sequence[Arm], rng: Random) -> dict[str, float]:
         """Return a drawn chance of success for each arm."""
-        drawn: dict[str, float] = {}
-        for arm in arms:
-            belief = self.belief(kind, arm)
-            drawn[arm.name] = rng.betavariate(
-                belief.alpha * self._temper, belief.beta * self._temper
-            )
-        return drawn
+        beliefs = {arm.name: self.belief(kind, arm) for arm in arms}
+        return {
+            name: rng.betavariate(each.alpha * self._temper, each.beta * self._temper)
+            for name, each in beliefs.items()
+        }
 
     def learn(self, kind: TaskKind, arm: Arm, reward: float, weight: float = 1.0) -> Increment:
         """Add a result to the state."""
-        increment = self.increment(kind, arm, min(max(reward, 0.0), 1.0), weight)
-        self.state.add(increment)
-        return increment
-
-    @abstractmethod
-    def belief(self, kind: TaskKind, arm: Arm) -> Belief:
-        """Return what is believed of an arm at a kind of task."""
-
-    @abstractmethod
-    def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
-        """Return what a result adds to the state."""
-
-
-class DiscountedThompson(Thompson):
-    """One Beta for each arm at each kind of task, old evidence discounted (gnoma ADR-009).
-
-    With a `prior_strength` the catalogue's chance counts as that many results, else every chance is equally likely.
-    """
-
-    def __init__(
-        self, *, gamma: float = 0.995, temper: float = 1.0, prior_strength: float = 0.0
-    ) -> None:
-        super().__init__(gamma=gamma, temper=temper)
-        self._prior_strength = prior_strength
-
-    def belief(self, kind: TaskKind, arm: Arm) -> Belief:
-        """Return what is believed of an arm at a kind of task."""
-        s, f = self.state.counts(kind, arm.name)
-        prior, n0 = _prior(kind, arm), self._prior_strength
-        flat = 0.0 if n0 else 1.0
-        return Belief(flat + prior * n0 + s, flat + (1 - prior) * n0 + f)
-
-    def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
-        """Return what a result adds: to its own cell alone."""
-        return Increment(
-            kind=kind, arm=arm.name, weight=weight, s=weight * reward, f=weight * (1 - reward)
-        )
-
-
-class HierarchicalThompson(Thompson):
-    """Discounted Thompson sampling whose cells share what they learn: of an arm across kinds, of a kind across arms.
-
-    The chance that a cell starts from is the catalogue's, moved by the arm's shift and the kind's, in logits; it counts as
-    `prior_strength` results. So a new kind of task inherits the arm's record.
-    """
-
-    #: How much a kind's shift takes of each result; the arm's takes all of it.
-    kind_share = 0.3
-    #: What the shifts are pulled to 0 with: results that said nothing.
-    arm_pull = 1.0
-    kind_pull = 2.0
-
-    def __init__(
-        self, *, gamma: float = 0.995, temper: float = 4.0, prior_strength: float = 8.0
-    ) -> None:
-        super().__init__(gamma=gamma, temper=temper)
-        self._prior_strength = prior_strength
-
-    def belief(self, kind: TaskKind, arm: Arm) -> Belief:
-        """Return what is believed of an arm at a kind of task."""
-        chance, n0 = self._chance(kind, arm), self._prior_strength
-        s, f = self.state.counts(kind, arm.name)
-        return Belief(chance * n0 + s, (1 - chance) * n0 + f)
-
-    def increment(self, kind: TaskKind, arm: Arm, reward: float, weight: float) -> Increment:
-        """Return what a result adds: to its cell, to its arm and to its kind."""
+        reward = min(max(reward, 0.0), 1.0)
         of_arm, of_kind = self._shifts(kind, arm)
         chance = self._chance(kind, arm)
         w = chance * (1 - chance) * weight
         missed = (reward - chance) * weight
-        return Increment(
+        increment = Increment(
             kind=kind,
             arm=arm.name,
             weight=weight,
             s=weight * reward,
             f=weight * (1 - reward),
-            e=missed + w * of_arm,
-            v=w,
+            e=self.arm_share * (missed + w * of_arm),
+            v=self.arm_share * w,
             te=self.kind_share * (missed + w * of_kind),
             tv=self.kind_share * w,
         )
+        self.state.add(increment)
+        return increment
+
+    def belief(self, kind: TaskKind, arm: Arm) -> Belief:
+        """Return what is believed of an arm at a kind of task."""
+        s, f = self.state.counts(kind, arm.name)
+        chance, n0 = self._chance(kind, arm), self._prior_strength
+        flat = 0.0 if n0 else 1.0
+        return Belief(flat + chance * n0 + s, flat + (1 - chance) * n0 + f)
 
     def _chance(self, kind: TaskKind, arm: Arm) -> float:
-        prior = _prior(kind, arm)
+        """Return the chance that a cell starts from, never certain: results could not move it then."""
+        prior = min(max(arm.prior_of(kind), 0.02), 0.98)
         logit = log(prior / (1 - prior)) + sum(self._shifts(kind, arm))
         return 1 / (1 + exp(-min(max(logit, -4.0), 4.0)))
 
@@ -241,6 +234,13 @@ class HierarchicalThompson(Thompson):
         return e / (v + self.arm_pull), te / (tv + self.kind_pull)
 
 
-def _prior(kind: TaskKind, arm: Arm) -> float:
-    """Return the catalogue's chance, never certain: results could not move it then."""
-    return min(max(arm.prior_of(kind), 0.02), 0.98)
+class HierarchicalThompson(Thompson):
+    """Thompson sampling whose cells share what they learn: of an arm across kinds, of a kind across arms."""
+
+    arm_share = 1.0
+    kind_share = 0.3
+
+    def __init__(
+        self, *, gamma: float = 0.995, temper: float = 4.0, prior_strength: float = 8.0
+    ) -> None:
+        super().__init__(gamma=gamma, temper=temper, prior_strength=prior_strength)

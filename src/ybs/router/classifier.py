@@ -40,7 +40,7 @@ class Features(Struct, frozen=True, kw_only=True):
     """What can be seen cheaply of a request.
 
     `words` are the person's own; `length` counts their characters before they were cut. `tokens` is the size of the whole
-    request and `output_tokens` that of the answer of an arm of which none is known. `turn` is how many requests came before this one in the
+    request and `output_tokens` the default length of an answer, for an arm without data. `turn` is how many requests came before this one in the
     session, `is_after_failure` whether the last one did not succeed.
     """
 
@@ -104,11 +104,7 @@ def _has_trace(text: str) -> bool:
 
 #: Words and pairs of words that speak for a kind, and how much.
 _SIGNS: Final[tuple[tuple[TaskKind, float, str], ...]] = (
-    (
-        "explain",
-        2.0,
-        "explain explains explanation describe summarize summarise understand review",
-    ),
+    ("explain", 2.0, "explain explains explanation describe summarize summarise understand review"),
     ("explain", 1.5, "what how why where which"),
     (
         "fix",
@@ -126,11 +122,7 @@ _SIGNS: Final[tuple[tuple[TaskKind, float, str], ...]] = (
         2.5,
         "refactor refactoring rename renames extract cleanup clean_up simplify restructure deduplicate split inline move",
     ),
-    (
-        "test",
-        2.2,
-        "test tests testing pytest jest fixture fixtures mock mocks coverage unittest",
-    ),
+    ("test", 2.2, "test tests testing pytest jest fixture fixtures mock mocks coverage unittest"),
     (
         "docs",
         2.5,

@@ -206,14 +206,14 @@ def _repaired(file: Path) -> tuple[sqlite3.Connection, str]:
         try:
             return _opened(file), ""  # another process was first
         except (_Damaged, sqlite3.DatabaseError):
-            kept = _set_aside(file)
+            kept = _moved_away(file)
         said = f"{file} could not be read. It was moved to {kept.name}, and the router begins anew."
         return _opened(file), said
     finally:
         os.close(handle)
 
 
-def _set_aside(file: Path) -> Path:
+def _moved_away(file: Path) -> Path:
     """Give a file that cannot be read another name, and return that."""
     number = 1
     while (kept := file.with_name(f"{file.name}.broken-{number}")).exists():

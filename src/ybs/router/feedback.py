@@ -10,17 +10,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from ybs.core.events import (
-    Event,
-    FilesChanged,
-    FilesRestored,
-    RequestStarted,
-    Rewound,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core import events
+from ybs.core.events import Event
 from ybs.router.store import Signal
 
 #: Tests, builds and linters that ran after the last edit; the person's own word.
@@ -89,7 +80,7 @@ class Feedback:
         self._labels: list[Label] = []
         self._words = ""
         self._commands: dict[str, str] = {}
-        self._ended: TurnFinished | None = None
+        self._ended: events.TurnFinished | None = None
         self._credited = ""
         self._is_of_command = False
 
@@ -117,7 +108,7 @@ class Feedback:
         self._commands.clear()
         for each in self._past:
             if each.age < TURNS_WAITED and asks_again(words, each.words):
-                self._say(each, Signal(name="asked again", reward=0.0, weight=REPHRASED))
+                self._say(each, Signal("asked again", 0.0, REPHRASED))
                 break
 
     def credit(self, decision: str) -> None:
@@ -149,34 +140,36 @@ class Feedback:
     def add(self, event: Event) -> None:
         """Take an event."""
         match event:
-            case RequestStarted() if event.decision:
+            case events.RequestStarted() if event.decision:
                 self._now = self._continued(event.decision)
-            case ToolStarted(name="run_shell"):
+            case events.ToolStarted(name="run_shell"):
                 self._commands[event.id] = _command_in(event)
-            case ToolFinished():
+            case events.ToolFinished():
                 self._look_at(event)
-            case TurnFinished():
+            case events.TurnFinished():
                 self._ended = event
-            case UserSaid(origin="person") if self._now is not None:
+            case events.UserSaid(origin="person") if self._now is not None:
                 self._now.is_corrected = True
-            case FilesChanged() | FilesRestored() | Rewound():
+            case events.FilesChanged() | events.FilesRestored() | events.Rewound():
                 self._look_at_past(event)
             case _:
                 pass
 
-    def _look_at_past(self, event: FilesChanged | FilesRestored | Rewound) -> None:
+    def _look_at_past(
+        self, event: events.FilesChanged | events.FilesRestored | events.Rewound
+    ) -> None:
         """Note which turn changed files, which may be told when it is over, and which ones were taken back."""
         recent = self._now or (self._past[-1] if self._past else None)
         if recent is None:
             return
         match event:
-            case FilesChanged() if not self._credited:
+            case events.FilesChanged() if not self._credited:
                 recent.checkpoints.append(event.checkpoint)
-            case FilesRestored():
+            case events.FilesRestored():
                 for each in self._past:
                     if not set(each.checkpoints).isdisjoint(event.checkpoints):
                         self._take_back(each, is_undone=not event.is_redo)
-            case Rewound():
+            case events.Rewound():
                 if event.keeps and self._now is None:
                     self._take_back(recent)
             case _:
@@ -188,7 +181,7 @@ class Feedback:
             return self._now
         return TurnSignals(decision=decision, words=self._words, is_of_command=self._is_of_command)
 
-    def _look_at(self, event: ToolFinished) -> None:
+    def _look_at(self, event: events.ToolFinished) -> None:
         now, command = self._now, self._commands.pop(event.id, "")
         if now is None:
             return
@@ -215,32 +208,32 @@ class Feedback:
 
     def _take_back(self, outcome: TurnSignals, *, is_undone: bool = True) -> None:
         outcome.was_taken_back = is_undone
-        self._say(outcome, Signal(name="kept", reward=float(not is_undone), weight=KEPT))
+        self._say(outcome, Signal("kept", float(not is_undone), KEPT))
 
     def _settle(self, outcome: TurnSignals) -> None:
         self._past.remove(outcome)
         if outcome.checkpoints and not outcome.was_taken_back:
-            self._say(outcome, Signal(name="kept", reward=1.0, weight=KEPT))
+            self._say(outcome, Signal("kept", 1.0, KEPT))
         self._labels.append(Label(outcome.decision, None, settles=True))
 
     def _say(self, outcome: TurnSignals, signal: Signal) -> None:
         self._labels.append(Label(outcome.decision, signal))
 
 
-def _signals(now: TurnSignals, ended: TurnFinished) -> Iterator[Signal]:
+def _signals(now: TurnSignals, ended: events.TurnFinished) -> Iterator[Signal]:
     if now.check is not None:
-        yield Signal(name="checked", reward=float(now.check), weight=CHECKED)
+        yield Signal("checked", float(now.check), CHECKED)
     if now.invalid:
-        yield Signal(name="invalid calls", reward=1 - now.invalid / now.calls, weight=STUMBLED)
+        yield Signal("invalid calls", 1 - now.invalid / now.calls, STUMBLED)
     if now.refused_edits:
         share = now.refused_edits / (now.refused_edits + now.edits)
-        yield Signal(name="refused edits", reward=1 - share, weight=STUMBLED)
+        yield Signal("refused edits", 1 - share, STUMBLED)
     if now.is_of_command:
-        yield Signal(name="as before", reward=float(not now.is_corrected), weight=STUMBLED)
+        yield Signal("as before", float(not now.is_corrected), STUMBLED)
     if ended.reason == "interrupted":
-        yield Signal(name="cancelled", reward=0.0, weight=STUMBLED)
+        yield Signal("cancelled", 0.0, STUMBLED)
     if ended.reason in ("loop", "limit"):
-        yield Signal(name=ended.reason, reward=0.0, weight=STUMBLED)
+        yield Signal(ended.reason, 0.0, STUMBLED)
 
 
 def asks_again(words: str, before: str) -> bool:
@@ -255,7 +248,7 @@ def asks_again(words: str, before: str) -> bool:
     return len(new & old) / len(new | old) >= _SAME_SHARE
 
 
-def _command_in(event: ToolStarted) -> str:
+def _command_in(event: events.ToolStarted) -> str:
     try:
         given = msgspec.json.decode(event.arguments, type=dict[str, Any])
     except msgspec.DecodeError:

@@ -22,7 +22,7 @@ from ybs.core.messages import Usage
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
 from ybs.providers.registry import ProviderModel
-from ybs.router.arms import Arm
+from ybs.router.bandit import Arm
 from ybs.router.classifier import BYTES, Features, features_of, names_in, pictures_in, size_of
 from ybs.router.pools import Shortage
 from ybs.router.routing import CACHE_SECONDS, Answered, Routing

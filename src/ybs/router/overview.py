@@ -5,7 +5,7 @@ from math import sqrt
 
 from msgspec import Struct
 
-from ybs.router.arms import Arm
+from ybs.router.bandit import Arm
 from ybs.router.classifier import TASK_KINDS
 from ybs.router.pools import NO_LIMITS, Estimate
 from ybs.router.routing import Routing

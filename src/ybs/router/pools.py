@@ -109,10 +109,7 @@ class Pools:
     """
 
     def __init__(
-        self,
-        database: Database,
-        limits: Mapping[str, PoolLimits],
-        now: Callable[[], float] = time,
+        self, database: Database, limits: Mapping[str, PoolLimits], now: Callable[[], float] = time
     ) -> None:
         self._database, self._limits, self._now = database, limits, now
 

@@ -16,7 +16,7 @@ from ybs.core.remedies import Remedy
 from ybs.providers.catalog import ModelFacts, Price, billions_of, window_of
 from ybs.providers.facts import known, stated
 from ybs.providers.registry import chosen_name, chosen_provider, distance, price_at
-from ybs.router.arms import Arm
+from ybs.router.bandit import Arm
 from ybs.router.classifier import TASK_KINDS, TaskKind
 
 #: What a person writes for the model to have the router pick.

@@ -16,8 +16,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
 from ybs.providers.registry import ProviderModel, create_model
-from ybs.router.arms import Arm
-from ybs.router.bandit import DiscountedThompson, HierarchicalThompson, Thompson
+from ybs.router.bandit import Arm, HierarchicalThompson, Thompson
 from ybs.router.classifier import (
     TASK_KINDS,
     Classifier,
@@ -292,7 +291,7 @@ class Routing:
     async def judge(self, *, is_good: bool) -> str:
         """Take the person's word on the last answer; return the decision that it is about, empty where it cannot count."""
         decision = self.feedback.last
-        signal = Signal(name="your word", reward=float(is_good), weight=CHECKED)
+        signal = Signal("your word", float(is_good), CHECKED)
         if not decision or not await self.label(decision, signal):
             return ""
         await self.settle_decision(decision)
@@ -360,4 +359,4 @@ def _kind(name: str) -> TaskKind:
 
 
 def _learner(policy: str) -> Thompson:
-    return DiscountedThompson() if policy == "discounted" else HierarchicalThompson()
+    return Thompson() if policy == "discounted" else HierarchicalThompson()

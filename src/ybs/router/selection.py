@@ -8,8 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.router.arms import Arm
-from ybs.router.bandit import Increment, Learner
+from ybs.router.bandit import Arm, Increment, Learner
 from ybs.router.classifier import Features, TaskKind
 
 #: In seconds: the first rest and the longest one that is not the server's wish.

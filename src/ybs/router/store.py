@@ -37,7 +37,7 @@ class StoredDecision(Struct, frozen=True, kw_only=True):
     considered: tuple[tuple[str, float], ...] = ()
 
 
-class Signal(Struct, frozen=True, kw_only=True):
+class Signal(Struct, frozen=True):
     """What came of a decision, from one source: `reward` from 0, bad, to 1, good; `weight` says how much it counts."""
 
     name: str
@@ -256,4 +256,4 @@ def aged(days: float) -> float:
 def _signals(at: Connection, decision: str) -> tuple[Signal, ...]:
     query = "SELECT name, reward, weight FROM signals WHERE decision=? ORDER BY at, name"
     rows = at.execute(query, (decision,))
-    return tuple(Signal(name=row[0], reward=row[1], weight=row[2]) for row in rows)
+    return tuple(Signal(row[0], row[1], row[2]) for row in rows)

@@ -1,1 +1,1 @@
-"""What may happen: paths, commands, rules, modes, confirmation, and what may reach the terminal."""
+"""Security: paths, commands, rules, modes, confirmation, and the output to the terminal."""

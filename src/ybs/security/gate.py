@@ -1,6 +1,6 @@
 """The output gate: the only way from ybs to a terminal or a pipe. What acts on a terminal does not pass.
 
-A test sees to it that no door writes in another way. What programs read is JSON with such characters escaped.
+A test sees to it that no frontend writes in another way. What programs read is JSON with such characters escaped.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Incognito: nothing about the session is written anywhere. What that means for each room is asked here."""
+"""Which packages may store what in incognito mode."""
 
 import sys
 
@@ -16,7 +16,7 @@ class Incognito(Struct, frozen=True, kw_only=True):
     """Whether a session is incognito, and whether it may then use models elsewhere. A session has one to its end.
 
     Every room that writes something by itself asks `may_write` first: transcripts, checkpoints, memory, identity and
-    documents, what is learned and the router's feedback, the input history, spilled outputs, trust, commits that
+    documents, what is learned and the router's feedback, the input history, long outputs on disk, trust, commits that
     nobody asked for, logs. What a tool changes in the project on purpose is not asked about: it is the work.
     """
 

@@ -122,7 +122,7 @@ def bash() -> str | None:
 
 
 def shell_command(command: str) -> list[str]:
-    """Return what runs a command of a model: the system's bash without anybody's startup files, or else sh."""
+    """Return the shell for a model's commands: the system's bash without anybody's startup files, or else sh."""
     program = bash()
     return [program, "--norc", "-c", command] if program else ["/bin/sh", "-c", command]
 

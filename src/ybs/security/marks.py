@@ -72,7 +72,7 @@ def marked_data(value: Any) -> tuple[Any, int]:
 
 
 def note_of(count: int) -> str:
-    """Say that there are signs; nothing where there are none."""
+    """Return a text that says that there are signs; nothing where there are none."""
     if not count:
         return ""
     what = "1 invisible character is" if count == 1 else f"{count:,} invisible characters are"

@@ -1,4 +1,4 @@
-"""Where programs of the person's own start: MCP servers, hooks and tools, with their keys, in a project that may be anybody's.
+"""Start the person's own programs (MCP servers, hooks, tools), with their keys, in a project that may be anybody's.
 
 Interpreters and runners take code from the folder that they start in: `python -m X` its `X.py`, `npx` its `node_modules` and
 the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in an empty
@@ -39,7 +39,7 @@ class Start(Struct, frozen=True, kw_only=True):
     is_apart: bool
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Return what runs the command in the folder, for a process that begins in another one."""
+        """Return a command line that runs the command in the folder, for a process that begins in another one."""
         return entering(str(self.folder), command) if self.is_apart else tuple(command)
 
 
@@ -90,8 +90,24 @@ def project_variables(folder: Path) -> dict[str, str]:
     return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}
 
 
+def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with which git enters a bare repository only where a command names it.
+
+    Four plain files of a project make a bare repository, and its settings name programs. Variables number the settings
+    that they hold (https://git-scm.com/docs/git-config#Documentation/git-config.txt-safebareRepository).
+    """
+    counted = environ.get("GIT_CONFIG_COUNT", "")
+    number = int(counted) if counted.isascii() and counted.isdigit() else 0
+    return {
+        **environ,
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": "safe.bareRepository",
+        f"GIT_CONFIG_VALUE_{number}": "explicit",
+    }
+
+
 def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
-    """Return what enters a folder and runs a command there."""
+    """Return a command line that enters a folder and runs a command there."""
     return ("/bin/sh", "-c", _ENTER, folder, *command)
 
 

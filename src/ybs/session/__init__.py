@@ -1,1 +1,1 @@
-"""A session: what every frontend holds, with its commands and the wiring of all rooms."""
+"""A session: the object that every frontend holds, with its commands and the wiring of all packages."""

@@ -191,13 +191,13 @@ class Attacher:
         title = f"attach {shown} to your words, which go to the model's provider"
         answer = await self._ask(_question(title, warnings=(target.doubt,)))
         if not answer.is_allowed:
-            why = "nobody is here to be asked" if answer.is_unattended else "you did not want it"
+            why = "there is nobody to ask" if answer.is_unattended else "you did not want it"
             raise Refused(f"{shown} is not read: {target.doubt}, and {why}")
 
     async def _confirm(self, failures: Sequence[Failure]) -> None:
         """Ask whether the words are sent without what could not be attached. Raises NotSent."""
         lines = [self._firewall.mask(failure.message) for failure in failures]
-        title = "send your words without what could not be attached"
+        title = "send your message without the failed attachments"
         answer = await self._ask(_question(title, body="\n".join(lines)))
         if not answer.is_allowed:
             remedies = tuple(remedy for failure in failures for remedy in failure.remedies)
@@ -281,7 +281,7 @@ class _Finder:
         self.missing: list[str] = []
 
     def targets(self, named: NamedInWords) -> list[Target]:
-        """Return what exists and may be read, each once; `problems` says what exists and may not."""
+        """Return the existing files that may be read, each once; `problems` names those that may not."""
         targets = [self._mentioned(mention) for mention in named.mentions]
         targets += [self._pictured(path) for path in named.pictures]
         found: dict[tuple[Path, int, int], Target] = {}

@@ -1,4 +1,4 @@
-"""What is wrong with settings beyond their form: rules, tools, expressions and folders that do not exist.
+"""Check the content of settings: rules, tools, expressions, and folders that do not exist.
 
 A start and `ybs config check` ask the same functions, so that a check finds what a start would refuse.
 """
@@ -101,7 +101,7 @@ def unknown_in(loaded: Loaded, folder: Path, name: str, more: Sequence[str] = ()
 
 
 def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:
-    """Say that there is no tool of this name, or that no tool fits the pattern; nothing where there may be one."""
+    """Return a text that says that there is no tool of this name, or that no tool fits the pattern; nothing where there may be one."""
     known = [*NAMES, *(tool.name for tool in config.tools.external), *more]
     rule = Rule(name)
     if ANY in more or any(rule.names(each) for each in known) or name.startswith(LATER):

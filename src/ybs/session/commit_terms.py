@@ -25,7 +25,7 @@ _ALWAYS = (
 
 
 def rule_of(loaded: Loaded) -> Literal["always", "ask", "never"]:
-    """Return what the settings say of commits; where the person has not set it themselves, they are asked."""
+    """Return the settings of commits; where the person has not set it themselves, they are asked."""
     if not loaded.config.git.auto_commit:
         return "never"
     return "ask" if loaded.origins[_KEY].layer in _NOT_THE_PERSON else "always"
@@ -67,7 +67,7 @@ def question_of(wish: CommitWish) -> Question:
 
 
 def hook_runner(environment: ToolEnvironment) -> RunScript | None:
-    """Return what runs hooks in the sandbox of the session; None where there is none."""
+    """Return a function that runs hooks in the session's sandbox; None if there is none."""
     if environment.sandbox.state not in WALLED:
         return None
 

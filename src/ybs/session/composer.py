@@ -39,10 +39,7 @@ class Composer:
     """
 
     def __init__(
-        self,
-        attacher: "Callable[[Emit], Attacher]",
-        tell: Emit,
-        hooks: "UserHooks | None" = None,
+        self, attacher: "Callable[[Emit], Attacher]", tell: Emit, hooks: "UserHooks | None" = None
     ) -> None:
         self._attacher, self._tell, self.hooks = attacher, tell, hooks
         #: The words for the running turn.
@@ -106,7 +103,7 @@ class Composer:
 
 
 def attacher_in(environment: ToolEnvironment, tell: Emit) -> "Attacher":
-    """Return what attaches the files of a session's folders."""
+    """Return an attacher for the files of a session's folders."""
     from ybs.session.attachments import Attacher, ServerResources  # few words name a file
 
     resources = ServerResources(environment.mcp) if environment.has_mcp() else None

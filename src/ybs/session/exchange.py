@@ -1,4 +1,4 @@
-"""What was said and done last in a session that goes on, so that a frontend can draw it again."""
+"""The last exchange of a resumed session, so that a frontend can draw it again."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
@@ -17,14 +17,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.core.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolResult,
-    Usage,
-    UserMessage,
-)
+from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult, Usage, UserMessage
 from ybs.session.injection import command_of
 
 #: So many steps are drawn again, those before the answer.
@@ -153,10 +146,7 @@ def _beginnings(messages: Sequence[Message]) -> list[int]:
 
 
 def _events(
-    messages: Sequence[Message],
-    results: dict[str, ToolResult],
-    hidden: int,
-    beside: Beside,
+    messages: Sequence[Message], results: dict[str, ToolResult], hidden: int, beside: Beside
 ) -> Iterator[Event | Envelope]:
     """Show all but the first `hidden` steps; what was said between those is left out too."""
     steps = 0

@@ -1,4 +1,4 @@
-"""What happens in a session, told to whoever listens: at once (`Telling`), and kept by number for who comes later (`Feed`)."""
+"""Feed of a session's events to listeners: at once (`Telling`), and kept by number for those who come later (`Feed`)."""
 
 import asyncio
 import os
@@ -6,46 +6,41 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
+from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope, Sink
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    AssistantSaid,
-    Event,
-    PromptRead,
-    RequestStarted,
-    StateChanged,
-    TextStreamed,
-    ThinkingStreamed,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    TurnFinished,
-)
+from ybs.core.events import Event
 
 #: So many events may wait for a listener; one that is further behind is dropped.
 MOST_WAITING: Final = 10_000
 #: Events that others make whole: a listener that comes later gets those alone.
-PIECES = (PromptRead, TextStreamed, ThinkingStreamed, ToolCallStreamed, ToolPrinted)
+PIECES = (
+    events.PromptRead,
+    events.TextStreamed,
+    events.ThinkingStreamed,
+    events.ToolCallStreamed,
+    events.ToolPrinted,
+)
 
 
 class Telling:
     """Numbers the events of one session and hands them to its sinks. `state` says where it stands, secrets masked."""
 
-    def __init__(self, state: Callable[[], StateChanged]) -> None:
+    def __init__(self, state: Callable[[], events.StateChanged]) -> None:
         #: The session's id.
         self.id = os.urandom(8).hex()
         self._state_now = state
         self._sinks: list[Sink] = []
         self._followers: list[Sink] = []
         self._count = 0
-        self._state = StateChanged()
+        self._state = events.StateChanged()
 
     def add(self, sink: Sink, *, follows: bool) -> Callable[[], None]:
         """Hand everything to a sink from now on, and where the session stands to one that follows; return the way to end that."""
         self._sinks.append(sink)
         if follows:
             self._followers.append(sink)
-            self._state = StateChanged()
+            self._state = events.StateChanged()
             self.state()
 
         def leave() -> None:
@@ -151,7 +146,7 @@ class Feed:
         """Keep an event and pass it on. It waits for nobody."""
         self.number = envelope.number
         match envelope.event:
-            case StateChanged():
+            case events.StateChanged():
                 self._state = [envelope]
             case event if isinstance(event, PIECES):
                 self._pieces.append(envelope)
@@ -197,11 +192,11 @@ def _makes_whole(envelope: Envelope, piece: Envelope) -> bool:
     if envelope.agent != piece.agent:
         return False
     match envelope.event:
-        case ToolFinished(id=call):
-            return isinstance(piece.event, ToolPrinted) and piece.event.id == call
-        case AssistantSaid() | RequestStarted():
-            return not isinstance(piece.event, ToolPrinted)
-        case TurnFinished():
+        case events.ToolFinished(id=call):
+            return isinstance(piece.event, events.ToolPrinted) and piece.event.id == call
+        case events.AssistantSaid() | events.RequestStarted():
+            return not isinstance(piece.event, events.ToolPrinted)
+        case events.TurnFinished():
             return True
         case _:
             return False

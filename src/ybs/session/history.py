@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ybs.agent.window import Window
     from ybs.checkpoints.kept import Restored
     from ybs.git.way_back import How
-    from ybs.transcripts.rounds import Round
+    from ybs.transcripts.past_turns import PastTurn
 
 _AT_WORK = "An undo is in progress."
 #: Tools that change nothing, or only the files that they name. After a call of any other one `/undo` says what it may have missed.
@@ -73,7 +73,7 @@ class Undone(Struct, frozen=True):
     overwritten: str = ""
 
 
-def _ran_unseen(turns: "Sequence[Round]", messages: Sequence[Message]) -> bool:
+def _ran_unseen(turns: "Sequence[PastTurn]", messages: Sequence[Message]) -> bool:
     """Return whether a turn without a checkpoint has a call that may have changed something."""
     ends = [*(turn.place for turn in turns[1:]), len(messages)][: len(turns)]
     return any(
@@ -112,9 +112,9 @@ class History:
         self.undone: list[Undone] = []
 
     @property
-    def turns(self) -> "Sequence[Round]":
+    def turns(self) -> "Sequence[PastTurn]":
         """The turns that can be taken back, oldest first."""
-        return self._journal.replay.rounds.open
+        return self._journal.replay.past_turns.open
 
     def prompts(self) -> list[tuple[int, str]]:
         """List what the person said: the place in the conversation, and the words without what was attached."""
@@ -135,11 +135,11 @@ class History:
         self._running.check()
         said = self._conversation.messages[place]
         if not isinstance(said, UserMessage):
-            raise TypeError("nobody spoke there")
+            raise TypeError("the message there is not from the person")
         self._cut(place)
         return said
 
-    def since(self, place: int) -> "Sequence[Round]":
+    def since(self, place: int) -> "Sequence[PastTurn]":
         """Return the turns from the first that began there or later."""
         turns = self.turns
         begin = next((n for n, turn in enumerate(turns) if turn.place >= place), len(turns))
@@ -172,7 +172,7 @@ class History:
         await self._recorder.recover(self._emit)
 
     async def _go_back(
-        self, turns: "Sequence[Round]", place: int, words: str, what: What, *, force: bool
+        self, turns: "Sequence[PastTurn]", place: int, words: str, what: What, *, force: bool
     ) -> WayBack:
         names = [turn.changed.checkpoint for turn in reversed(turns) if turn.changed is not None]
         files = None
@@ -222,7 +222,7 @@ class History:
             remedies = (*error.remedies, Remedy("rewind_conversation"))
             raise YbsError(str(error), remedies=remedies) from error
 
-    async def _take_back_commits(self, turns: "Sequence[Round]") -> tuple[CommitSet, ...]:
+    async def _take_back_commits(self, turns: "Sequence[PastTurn]") -> tuple[CommitSet, ...]:
         """Take ybs's own commits back, the newest first, as long as each is the last one of its branch."""
         from ybs.git.way_back import take_back  # with the first undo
 

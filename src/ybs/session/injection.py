@@ -1,4 +1,4 @@
-"""What the model reads of a command that the person typed, and what is read from that again for the screen."""
+"""The message for the model about a command that the person typed, and reading it back for the screen."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ NO_COMMAND = "(pasted)\n"
 
 
 def to_type(message: UserMessage) -> str:
-    """Return what is put into the prompt of a message that is taken back: sent again, it is what it was."""
+    """Return the prompt text for a message that is taken back; sent again, it gives the same message."""
     return as_typed(message.words) if message.origin == "shell" else as_words(message.words)
 
 
@@ -47,7 +47,7 @@ def as_typed(words: str) -> str:
     return f"!{command_of(words)}" if words.startswith((DONE, FAILED)) else words
 
 
-def wall_of(content: str) -> str:
+def denial_of(content: str) -> str:
     """Read from an injection what in the sandbox the command ran into, as half a sentence; "" if it does not say."""
     found = None if content.startswith(FAILED) else _ENDED().search(content)
     return (found[2] or "") if found else ""
@@ -64,15 +64,15 @@ def ending_of(content: str) -> tuple[str, bool]:
     return f"exit code {found[1]}", found[1] == "0"
 
 
-def spoken(result: Mapping[str, Any], most_chars: int, wall: str = "") -> str:
+def spoken(result: Mapping[str, Any], most_chars: int, denial: str = "") -> str:
     """Write down how a command ended, in the specification's form (section 6.4), with at most so much of its output.
 
-    What is longer than that has been kept in a file, which is named. `wall` is what in the sandbox it ran into.
+    What is longer than that has been kept in a file, which is named. `denial` is what in the sandbox it ran into.
     """
     if result.get("running"):
         lines = [f"Still running, in the background as {result['id']}"]
     elif not result["timed_out"]:
-        lines = [f"Exit code: {result['exit_code']}", *([f"Sandbox: {wall}"] if wall else [])]
+        lines = [f"Exit code: {result['exit_code']}", *([f"Sandbox: {denial}"] if denial else [])]
     else:
         lines = ["Stopped: it took longer than its time limit."]
     output, errors = result["stdout"].strip("\n"), result.get("stderr", "").strip("\n")

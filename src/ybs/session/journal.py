@@ -7,27 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.config.private_file import open_to_read
+from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    Emit,
-    Event,
-    Noticed,
-    PromptRead,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolPrinted,
-)
+from ybs.core.events import Emit, Event
 from ybs.core.ports import Guard, Turn
-from ybs.session.masking import mask, masked_event
+from ybs.session.masking import Printing, mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
 
@@ -38,16 +23,17 @@ if TYPE_CHECKING:
     from ybs.transcripts.log import Log
     from ybs.transcripts.store import SessionStore
 
+
 PLACEHOLDER_START = b"[ybs:secret:"
 #: Pieces for the screen, and what says nothing of how it went on.
 PASSING = (
-    TextStreamed,
-    ThinkingStreamed,
-    ToolCallStreamed,
-    ToolPrinted,
-    PromptRead,
-    RequestStarted,
-    StateChanged,
+    events.TextStreamed,
+    events.ThinkingStreamed,
+    events.ToolCallStreamed,
+    events.ToolPrinted,
+    events.PromptRead,
+    events.RequestStarted,
+    events.StateChanged,
 )
 
 
@@ -78,6 +64,8 @@ class Journal:
         #: The saved sessions.
         self.store = store
         self._firewall, self._tell = firewall, tell
+        #: What running commands print.
+        self.printing = Printing(firewall)
         self._log: Log | None = None
         self._told = ""
 
@@ -143,29 +131,31 @@ class Journal:
         Never raises: what cannot be written waits, and the person hears of it once.
         """
         if isinstance(event, PASSING) and not (
-            isinstance(event, RequestStarted) and event.decision
+            isinstance(event, events.RequestStarted) and event.decision
         ):
-            return event
+            return (
+                self.printing.add(event, agent) if isinstance(event, events.ToolPrinted) else event
+            )
         clean = masked_event(self._firewall(), event)
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)
             return clean
-        if isinstance(event, SystemPrompted) and event.content == self.replay.system:
+        if isinstance(event, events.SystemPrompted) and event.content == self.replay.system:
             return clean
         number = 0
         if self._log is not None:
-            if isinstance(event, SessionEnded) and self.replay.title:
+            if isinstance(event, events.SessionEnded) and self.replay.title:
                 self._write_title()  # a list of sessions looks at the last lines
-            parent = self.replay.line_of(event.keeps) if isinstance(event, Rewound) else None
+            parent = self.replay.line_of(event.keeps) if isinstance(event, events.Rewound) else None
             number = self._log.add(clean, parent=parent)
-            is_first = isinstance(event, SessionStarted) and self.replay.started is None
+            is_first = isinstance(event, events.SessionStarted) and self.replay.started is None
             if is_first and self.replay.title and not self.earlier:
                 self._write_title()  # it was given before there was a file
         self.replay.add(event, number)
         self._check_log()
         return clean
 
-    def masked(self, state: StateChanged) -> StateChanged:
+    def masked(self, state: events.StateChanged) -> events.StateChanged:
         """Return where a session stands with its secrets masked."""
         has_words = state.questions or state.waiting or state.steps
         return mask(self._firewall(), state) if has_words else state
@@ -184,7 +174,7 @@ class Journal:
 
     def _write_title(self) -> None:
         if self._log is not None:
-            self._log.add(masked_event(self._firewall(), Titled(title=self.replay.title)))
+            self._log.add(masked_event(self._firewall(), events.Titled(title=self.replay.title)))
 
     async def synced(self) -> None:
         """Wait until the disk has all that was written."""
@@ -205,7 +195,9 @@ class Journal:
     def _warn(self, problem: str) -> None:
         if not self._told:
             self._told = problem
-            self._tell(Noticed(level="warning", text=f"This session is not being saved: {problem}"))
+            self._tell(
+                events.Noticed(level="warning", text=f"This session is not being saved: {problem}")
+            )
 
 
 def begun_ns(name: str) -> int:

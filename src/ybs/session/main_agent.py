@@ -83,10 +83,7 @@ class MainAgent:
         own_prompt = read_prompt(options, environment.loaded)
         pointed_to = options.commands.pointed_to if options.commands else ()
         self.context = PromptContext(
-            environment,
-            own_prompt=own_prompt,
-            commands=pointed_to,
-            is_shared=options.is_shared,
+            environment, own_prompt=own_prompt, commands=pointed_to, is_shared=options.is_shared
         )
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
         self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
@@ -255,7 +252,7 @@ class MainAgent:
     def _support_for_small(
         self, model: Model
     ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
-        """Return what is put around a small model, and the guards that go with it."""
+        """Return the wrapper of a small model, and its guards."""
         from ybs.small_models.support import supported  # for small models only
 
         return supported(

@@ -64,7 +64,7 @@ NOTHING = NamedInWords()
 
 
 def named_in(words: str) -> NamedInWords:
-    """Return what the person's words name."""
+    """Return the files and pictures that the person's words name."""
     if "@" not in words and "/" not in words:
         return NOTHING
     return NamedInWords(tuple(map(Mention, mentions_in(words))), tuple(pictures_in(words)))

@@ -1,4 +1,4 @@
-"""What a frontend may ask for when it opens a session."""
+"""Options for opening a session."""
 
 import os
 from collections.abc import Callable
@@ -54,6 +54,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `output_schema` is a JSON Schema that the answer to each prompt has to fit.
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     `is_shared`: others than the person speak or read there, so what the person wrote down about themselves is not told to the model.
+    `has_kept_rules`: what was allowed for the project at a terminal counts; what was denied for it always does.
     `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
     `session_mark` ends the names of new sessions, so that no other machine gives the same.
     `warnings` are told beside those of the configuration.
@@ -76,6 +77,7 @@ class Options(Struct, frozen=True, kw_only=True):
     resume: str | None = None
     fork: bool = False
     is_shared: bool = False
+    has_kept_rules: bool = True
     is_one_shot: bool = False
     session_mark: str = ""
     commands: Commands | None = None
@@ -99,6 +101,7 @@ class Options(Struct, frozen=True, kw_only=True):
             add_dirs=self.add_dirs,
             has_sandbox=self.sandbox,
             is_dry_run=self.dry_run,
+            has_kept_rules=self.has_kept_rules,
         )
 
     def with_profile(self, name: str) -> Self:

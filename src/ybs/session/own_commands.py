@@ -32,7 +32,7 @@ class OwnRun(Struct, frozen=True, kw_only=True):
 
     @property
     def ending(self) -> str:
-        """Say how it ended."""
+        """Return how it ended."""
         return f"exit code {self.exit_code}" if self.exit_code >= 0 else f"signal {-self.exit_code}"
 
 
@@ -67,7 +67,7 @@ class OwnCommands:
     async def run(self, command: str) -> Reply:
         """Run a command; the model is told nothing. Raises YbsError while a turn is running."""
         if not command or self._runner is None:
-            return Reply(text=NO_TERMINAL if command else USAGE, is_error=True)
+            return Reply.error(NO_TERMINAL if command else USAGE)
         environment, runner = self._environment(), self._runner
 
         async def run() -> OwnRun:
@@ -76,10 +76,10 @@ class OwnCommands:
         try:
             ran = await self._running.working(run(), "A command is still running.")
         except Stopped:
-            return Reply(text="interrupted", is_error=True)
+            return Reply.error("interrupted")
         except OSError as error:
             why = error.strerror or str(error)
-            return Reply(text=f"The command could not be started: {why}", is_error=True)
+            return Reply.error(f"The command could not be started: {why}")
         self.note(replace(ran, command=command))
         text = f"{ran.ending}; the model does not see this"
         return Reply(text=text, is_error=ran.exit_code != 0)

@@ -1,4 +1,4 @@
-"""What a session is made of, as long as one conversation lives: made in order, each from what stands before it."""
+"""The parts of a session for the time of one conversation: made in order, each from those before it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What packages that are installed beside ybs bring to a session: tools, toolboxes, guards and hooks."""
+"""Tools, toolboxes, guards and hooks of packages that are installed beside ybs."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What the person is asked at the moment: each question has an id, and whoever answers first answers it, once.
+"""The open questions of a session: each has an id, and whoever answers first answers it, once.
 
 A frontend may be handed each question as it comes (`Session.confirm`), or list what is open and answer by id, or both:
 several frontends of one session see the same questions.

@@ -1,4 +1,4 @@
-"""What is kept of a turn when it is over: what it changed in files, a commit of that, and the session's title."""
+"""Record a finished turn: its file changes, a commit of them, and the session's title."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from ybs.session.warming import Warming
 if TYPE_CHECKING:
     from ybs.git.committer import Committer
     from ybs.git.consent import CommitWish
-    from ybs.security.paths.later_watch import LaterWatch
+    from ybs.security.paths.autorun_watch import AutorunWatch
     from ybs.session.undoing import Checkpoints
 
 #: An event names so many of the changed paths; the checkpoint has all of them.
@@ -40,7 +40,7 @@ class TurnRecorder(TurnHook):
         self._emit: Emit | None = None
         self._checkpoints: Checkpoints | None = None
         self._committer: Committer | None = None
-        self._later: LaterWatch | None = None
+        self._autorun_watch: AutorunWatch | None = None
         self._question: asyncio.Future[Answer] | None = None
         self._is_changing = self._has_cleaned = self._has_recovered = False
 
@@ -58,7 +58,7 @@ class TurnRecorder(TurnHook):
                 name,
                 may_write=may_write,
                 has_jobs=environment.has_jobs,
-                turn=(lambda: journal.replay.rounds.begun) if is_saved else None,
+                turn=(lambda: journal.replay.past_turns.begun) if is_saved else None,
             )
         return self._checkpoints
 
@@ -81,14 +81,16 @@ class TurnRecorder(TurnHook):
         return self._committer
 
     @property
-    def later(self) -> "LaterWatch":
+    def autorun_watch(self) -> "AutorunWatch":
         """What names to the person which files commands left that run or are read later."""
-        if self._later is None:
-            from ybs.security.paths.later_watch import LaterWatch  # with the first command
+        if self._autorun_watch is None:
+            from ybs.security.paths.autorun_watch import AutorunWatch  # with the first command
 
             environment = self._environment
-            self._later = LaterWatch(environment.sandbox, environment.roots, environment.has_jobs)
-        return self._later
+            self._autorun_watch = AutorunWatch(
+                environment.sandbox, environment.roots, environment.has_jobs
+            )
+        return self._autorun_watch
 
     @property
     def roots(self) -> Roots:
@@ -130,7 +132,7 @@ class TurnRecorder(TurnHook):
             return  # no turn: one tool was called alone
         self._begin_changing()
         if effect == "execute":
-            await self.later.before(self._emit)
+            await self.autorun_watch.before(self._emit)
         try:
             with self._warming.waiting():
                 await self.committer.begin()
@@ -141,7 +143,7 @@ class TurnRecorder(TurnHook):
         """Keep what a command that the person typed may change. That is their own work, so it is not committed."""
         if self._emit is not None:
             self._begin_changing()
-            await self.later.before(self._emit)
+            await self.autorun_watch.before(self._emit)
             await self.checkpoints.before_change("execute", ())
 
     def _begin_changing(self) -> None:
@@ -151,13 +153,13 @@ class TurnRecorder(TurnHook):
             self.committer.forget()
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """See what a call changed, so that what somebody else changes from now on is not taken for the turn's."""
+        """Record the changes of a call; changes made after this point do not belong to the turn."""
         del call, paths
         if self._emit is None:
             return
         try:
             if effect == "execute":
-                await self.later.after(self._emit)
+                await self.autorun_watch.after(self._emit)
         finally:
             await self.checkpoints.after_change()
 
@@ -205,8 +207,8 @@ class TurnRecorder(TurnHook):
 
     async def _end_all(self, emit: Emit) -> None:
         replay = self._journal.replay
-        if self._later is not None:
-            await self._later.end_turn(emit)
+        if self._autorun_watch is not None:
+            await self._autorun_watch.end_turn(emit)
         if self._is_changing:
             await self._keep(emit)
         if not replay.title and replay.turns:
@@ -233,12 +235,12 @@ class TurnRecorder(TurnHook):
         """What the person said in the last turn; its line in the journal has the beginning alone."""
         replay = self._journal.replay
         begun = replay.turns[-1].words
-        said = (each.message.words for each in reversed(replay.rounds.open))
+        said = (each.message.words for each in reversed(replay.past_turns.open))
         whole = next((words for words in said if begun and words.startswith(begun)), begun)
         return as_typed(whole)
 
     def _masked(self, text: str) -> str:
-        """Mask a whole text, before it is cut: of a part of a secret nobody can tell that it is one."""
+        """Mask a whole text before it is cut: part of a secret cannot be recognised."""
         from ybs.core.messages import Text
 
         return mask(self._environment.secrets.firewall, Text(text=text)).text

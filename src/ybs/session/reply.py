@@ -1,4 +1,4 @@
-"""What a frontend gets back for a line of input: the reply of a command, or the outcome of a turn."""
+"""The result of a line of input: the reply of a command, or the outcome of a turn."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
@@ -13,7 +13,7 @@ from ybs.core.messages import Usage, UserMessage
 from ybs.security.unicode import printable
 
 
-class MenuItem(Struct, frozen=True, kw_only=True):
+class MenuItem(Struct, frozen=True):
     """One thing to choose: `line` is what choosing it sends, as if it were typed."""
 
     line: str
@@ -22,7 +22,7 @@ class MenuItem(Struct, frozen=True, kw_only=True):
     is_current: bool = False
 
 
-class Menu(Struct, frozen=True, kw_only=True):
+class Menu(Struct, frozen=True):
     """A choice that a frontend offers in its own way, or lists.
 
     `is_numbered`: the command's name and a number take an item.
@@ -117,6 +117,11 @@ class Reply(Struct, frozen=True, kw_only=True):
     prompt: CommandPrompt | None = None
     takes_up: bool = False
 
+    @classmethod
+    def error(cls, text: str) -> "Reply":
+        """Return the reply of a command that could not do what was asked, and why."""
+        return cls(text=text, is_error=True)
+
     @property
     def is_for_all(self) -> bool:
         """Whether every frontend of a session may show it: it says something, and asks nothing of the one that it goes to."""
@@ -127,7 +132,7 @@ class Reply(Struct, frozen=True, kw_only=True):
         actions = self.terminal
         program = f"Run `ybs {actions.program}` in your shell." if actions.program else ""
         if program or actions.clipboard or actions.wants_quit:
-            return Reply(text=needs_terminal(line, program), is_error=True)
+            return Reply.error(needs_terminal(line, program))
         if not actions.draft:
             return self
         draft = f"For your next prompt: {printable(actions.draft)}"

@@ -1,4 +1,4 @@
-"""What a session is busy with: one thing at a time, a turn or what no turn may come into."""
+"""The running task of a session: one at a time, a turn or another task that excludes turns."""
 
 import asyncio
 from collections.abc import Coroutine, Generator

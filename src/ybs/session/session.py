@@ -12,26 +12,28 @@ from time import monotonic
 from typing import Any, Self
 
 from ybs.agent.build import BuiltAgent
-from ybs.agent.environment import ToolEnvironment
 from ybs.agent.model_choice import AUTO, asks_for_router, check_place, next_model, open_model
-from ybs.agent.prompt_context import PromptContext
-from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Effort, Mode, PromptForm
-from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN, Sink
 from ybs.core.errors import YbsError
-from ybs.core.events import Compacted, Event, SessionStarted, StateChanged
+from ybs.core.events import (
+    Compacted,
+    Event,
+    SessionStarted,
+    StateChanged,
+    ToolFinished,
+    ToolPrinted,
+)
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import is_attended
-from ybs.session.changes import Changes
 from ybs.session.feed import Telling
 from ybs.session.history import History
 from ybs.session.inbox import Inbox
 from ybs.session.injection import as_typed
-from ybs.session.journal import PASSING, Journal
+from ybs.session.journal import PASSING
 from ybs.session.main_agent import SessionPorts
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands, RunOwn
@@ -41,7 +43,7 @@ from ybs.session.reply import Menu, Outcome, Reply
 from ybs.session.running_task import RunningTask
 from ybs.session.settings import ready_settings, with_effort, with_incognito
 from ybs.session.status import Status, View, state_of, status_of
-from ybs.session.tally import TurnUse, uses_of
+from ybs.session.tally import Changes, TurnUse, uses_of
 from ybs.transcripts.facts import MOST_WORDS
 
 
@@ -98,6 +100,12 @@ class Session:
         """Go on with these parts."""
         #: What the session is made of as long as it holds one conversation.
         self.parts = parts
+        #: What the tools stand on, the project's folder, and the folders and variables that it goes by.
+        self.environment, self.folder = parts.environment, parts.environment.folder
+        self.host = parts.loaded.host
+        #: What was said, what writes it down, and what the model is told about its place.
+        self.conversation, self.journal = parts.main.conversation, parts.journal
+        self.context = parts.main.context
         self.usage = parts.journal.replay.usage
         self.turns: list[TurnUse] = uses_of(parts.journal.replay.turns)
         self.changes = Changes()
@@ -128,36 +136,6 @@ class Session:
     def loaded(self) -> Loaded:
         """The settings in force, and where each is from."""
         return self.parts.loaded
-
-    @property
-    def environment(self) -> ToolEnvironment:
-        """What the tools stand on."""
-        return self.parts.environment
-
-    @property
-    def context(self) -> PromptContext:
-        """What the model is told about its place."""
-        return self.parts.main.context
-
-    @property
-    def conversation(self) -> Conversation:
-        """What was said."""
-        return self.parts.main.conversation
-
-    @property
-    def journal(self) -> Journal:
-        """What writes the session down."""
-        return self.parts.journal
-
-    @property
-    def folder(self) -> Path:
-        """The project's folder."""
-        return self.environment.folder
-
-    @property
-    def host(self) -> Host:
-        """The folders and the variables that it goes by."""
-        return self.loaded.host
 
     @property
     def config(self) -> Config:
@@ -233,12 +211,22 @@ class Session:
 
         A sub-agent has a name, and `started_by`, the id of the call that started it.
         """
+        if isinstance(event, ToolFinished):
+            self.print_rest(event.id, agent, started_by)
         event = self.journal.add(event, agent=agent, started_by=started_by)
+        if isinstance(event, ToolPrinted) and not event.text:
+            return  # it waits for the end of a word
         self.parts.runner.add(event, agent=agent)
         self.changes.add(event, is_main=agent == MAIN)
         self._telling.event(event, agent, started_by)
         if not isinstance(event, PASSING):
             self._telling.state()
+
+    def print_rest(self, call_id: str, agent: str = MAIN, started_by: str = "") -> None:
+        """Tell what waits of the output of a command that has ended."""
+        if text := self.journal.printing.rest(call_id, agent):
+            printed = ToolPrinted(id=call_id, text=text)
+            self._telling.event(printed, agent, started_by)
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
@@ -279,8 +267,10 @@ class Session:
         from ybs.session.shell import USAGE, TypedCommands  # few are typed
 
         if not command:
-            return Reply(text=USAGE, is_error=True)
-        typed = TypedCommands(self.environment, self.parts.main.recorder, self.emit)
+            return Reply.error(USAGE)
+        typed = TypedCommands(
+            self.environment, self.parts.main.recorder, self.emit, self.print_rest
+        )
         if not self.config.ui.answer_shell:
             return await self.running.working(
                 typed.kept(command, self.parts.composer.waiting), "A command is still running."
@@ -345,7 +335,7 @@ class Session:
         )
 
     def next_request(self) -> Request:
-        """Return what would be sent now."""
+        """Return the request as it would be sent now."""
         system = self.conversation.system or self.context.bare_prompt
         return Request(system, self.conversation.messages, self.agent.toolbox.specs())
 

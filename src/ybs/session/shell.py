@@ -1,5 +1,6 @@
 """The `!command`: run what the person typed in the sandbox, for the model to read."""
 
+from collections.abc import Callable
 from itertools import count
 
 from msgspec import Raw, json
@@ -17,10 +18,17 @@ _ids = count(1)
 
 
 class TypedCommands:
-    """Runs the commands that the person typed. Nobody is asked; blocked ones are refused."""
+    """Runs the commands that the person typed. Nobody is asked; blocked ones are refused. `ended` is told the id of one that has ended."""
 
-    def __init__(self, environment: ToolEnvironment, recorder: TurnRecorder, emit: Emit) -> None:
-        self._environment, self._recorder, self._emit = environment, recorder, emit
+    def __init__(
+        self,
+        environment: ToolEnvironment,
+        recorder: TurnRecorder,
+        emit: Emit,
+        ended: Callable[[str], None],
+    ) -> None:
+        self._environment, self._recorder = environment, recorder
+        self._emit, self._ended = emit, ended
 
     async def injected(self, command: str) -> UserMessage:
         """Run the command and return what to send to the model (design section 6)."""
@@ -58,8 +66,9 @@ class TypedCommands:
                 arguments, lambda text: self._emit(ToolPrinted(id=call_id, text=text))
             )
         finally:
+            self._ended(call_id)
             call = ToolCall(id=call_id, name=shell.name, arguments=Raw(json.encode(arguments)))
             await after_change((self._recorder,), call, "execute", ())
         said = ran.display.get("stderr") or ran.display["stdout"]
-        wall = environment.sandbox.wall(said) if ran.is_error else ""
-        return spoken(ran.display, environment.workspace.max_output_chars, wall)
+        denial = environment.sandbox.denial(said) if ran.is_error else ""
+        return spoken(ran.display, environment.workspace.max_output_chars, denial)

@@ -1,4 +1,4 @@
-"""What a frontend shows of a session: where things stand, and how much of the work the person sees."""
+"""The status of a session for a frontend, and how much of the work the person sees."""
 
 from typing import TYPE_CHECKING
 
@@ -92,7 +92,7 @@ def state_of(
 def status_of(
     parts: "SessionParts", usage: Usage, *, answered_by: str, context_tokens: int
 ) -> Status:
-    """Return what a status line shows of a session that has used so much, and whose last answer came from that model."""
+    """Return the status line of a session with this usage, whose last answer came from that model."""
     agent, environment = parts.main.agent, parts.environment
     return Status(
         provider=agent.provider,

@@ -58,7 +58,7 @@ class _Named(Struct):
 
 
 def remove_leftovers(roots: Roots, calls: Iterable[ToolCall]) -> None:
-    """Remove what a ybs that was killed in the midst of a write left beside the files that these calls, which never ended, were about."""
+    """Remove temporary files that interrupted writes left beside the files of these calls, which never ended."""
     for call in calls:
         with suppress(msgspec.DecodeError, ToolError, OSError):
             path = msgspec.json.decode(call.arguments, type=_Named).path

@@ -5,17 +5,9 @@ from collections.abc import Awaitable, Callable
 
 from ybs.agent.hooks import after_turn, before_turn
 from ybs.agent.model_choice import note_on
+from ybs.core import events
 from ybs.core.envelope import MAIN
-from ybs.core.events import (
-    Event,
-    Noticed,
-    Replaced,
-    SessionEnded,
-    SessionStarted,
-    SystemPrompted,
-    ToolFinished,
-    TurnFinished,
-)
+from ybs.core.events import Event
 from ybs.core.messages import AssistantMessage, Usage, UserMessage
 from ybs.core.remedies import Remedy
 from ybs.session.composer import Composer
@@ -63,7 +55,7 @@ class TurnRunner:
     def is_cut_short(self) -> bool:
         """Whether the last turn of a session that was taken up has no end."""
         replay, messages = self._journal.replay, self._main.conversation.messages
-        rounds = replay.rounds.open
+        rounds = replay.past_turns.open
         if self.has_started or not (rounds and messages) or rounds[-1].end is not None:
             return False
         last = messages[-1]
@@ -98,11 +90,7 @@ class TurnRunner:
         return await self.take("", going_on(self._main), goes_on=True)
 
     async def take(
-        self,
-        words: str,
-        prompt: Callable[[], Awaitable[UserMessage]],
-        *,
-        goes_on: bool = False,
+        self, words: str, prompt: Callable[[], Awaitable[UserMessage]], *, goes_on: bool = False
     ) -> Outcome:
         """Take a turn with what `prompt` gives; making that is part of the turn and can be cancelled.
 
@@ -128,7 +116,7 @@ class TurnRunner:
                 self._count(words, tally.take_usage(), tally.worked_seconds, tally.model)
             if news := self._main.environment.secrets.news():
                 self._emit(news)
-        finished = self._tally.finished or TurnFinished(reason="error")
+        finished = self._tally.finished or events.TurnFinished(reason="error")
         return Outcome(
             finished=finished,
             text=self._tally.text,
@@ -167,7 +155,7 @@ class TurnRunner:
         await self.prepare(has_time=False)
         if self._main.conversation.system != self._told:
             self._told = self._main.conversation.system
-            self._emit(SystemPrompted(content=self._told))
+            self._emit(events.SystemPrompted(content=self._told))
         await self._main.recorder.recover(self._emit)
         return await self._composer.first(prompt)
 
@@ -205,9 +193,9 @@ class TurnRunner:
         if self.has_started:
             reason = reason or (ONE_SHOT if self._is_one_shot else "user_exit")
             count = len(self._main.conversation.messages)
-            self._emit(SessionEnded(reason=reason, message_count=count))
+            self._emit(events.SessionEnded(reason=reason, message_count=count))
 
-    def beginning(self, name: str) -> SessionStarted:
+    def beginning(self, name: str) -> events.SessionStarted:
         """Return the first event of a session with this name: its folder, and what it begins with."""
         environment = self._main.environment
         config = {
@@ -221,18 +209,18 @@ class TurnRunner:
             config["router"] = "on"
         if self._is_one_shot:
             config[ONE_SHOT] = "on"
-        return SessionStarted(session=name, folder=str(environment.folder), config=config)
+        return events.SessionStarted(session=name, folder=str(environment.folder), config=config)
 
     def _be_finished(self) -> None:
         """Emit the end of a turn that was cancelled before its first step."""
         if self._tally.finished is None:
-            self._emit(TurnFinished(reason="interrupted"))
+            self._emit(events.TurnFinished(reason="interrupted"))
 
     def _take_out_refused(self) -> str:
         main = self._main
         unsent = main.agent.firewall_model.take_out_refused(main.conversation)
         if len(main.conversation.messages) != len(self._journal.replay.messages):
-            self._emit(Replaced(messages=tuple(main.conversation.messages)))
+            self._emit(events.Replaced(messages=tuple(main.conversation.messages)))
         return as_words(unsent)
 
     def _start(self, words: str, *, goes_on: bool) -> None:
@@ -246,12 +234,12 @@ class TurnRunner:
             if not goes_on:
                 self._close_open_calls()
             if note := note_on(main.environment.config, main.agent.model):
-                self._emit(Noticed(level="info", text=note, remedies=(Remedy("set_up"),)))
+                self._emit(events.Noticed(level="info", text=note, remedies=(Remedy("set_up"),)))
 
     def _close_open_calls(self) -> None:
-        """Answer the calls that an earlier part of the session was killed in the midst of."""
+        """Answer the calls during which an earlier run of the session was killed."""
         conversation = self._main.conversation
         if calls := conversation.open_calls:
             remove_leftovers(self._main.environment.roots, calls)
             for result in conversation.close_open_calls():
-                self._emit(ToolFinished.of(result))
+                self._emit(events.ToolFinished.of(result))

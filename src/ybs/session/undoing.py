@@ -1,4 +1,4 @@
-"""What each turn changed in files, shell effects included, and the way back; git has no part in it."""
+"""Undo and redo the file changes of each turn, shell effects included, without git."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ Get = Callable[[str], bytes | None]
 
 
 def line_of(change: Change) -> str:
-    """Say what became of a path, as `edited src/a.py`."""
+    """Return the change of a path in words, as `edited src/a.py`."""
     before, after = change.before, change.after
     slash = "/" if "folder" in (before.kind, after.kind) else ""
     return f"{_verb_of(before, after)} {change.path}{slash}{_detail_of(before, after)}"
@@ -68,13 +68,13 @@ def diff_of_turn(changes: Iterable[Change], get: Get) -> str:
     pieces: list[str] = []
     left = MOST_CHARS
     for change in changes:
-        for piece in _pieces(change, get) if left > 0 else (line_of(change),):
+        for piece in _chunks(change, get) if left > 0 else (line_of(change),):
             pieces.append(piece)
             left -= len(piece)
     return "\n".join(pieces)
 
 
-def _pieces(change: Change, get: Get) -> Iterator[str]:
+def _chunks(change: Change, get: Get) -> Iterator[str]:
     before, after = change.before, change.after
     line = line_of(change)
     if not change.is_kept:
@@ -91,7 +91,7 @@ def _compared(change: Change, line: str, get: Get) -> Iterator[str]:
     before, after = change.before, change.after
     old, new = _content(before, get), _content(after, get)
     if old is None or new is None:
-        yield f"{line} (what was kept of it is gone)"
+        yield f"{line} (its saved copy is missing)"
         return
     is_plain = "absent" in (before.kind, after.kind) or before.mode == after.mode
     if old == new or not is_plain:
@@ -160,7 +160,7 @@ class Checkpoints:
         self._is_noted = False
 
     def take_notice(self) -> str:
-        """Return what the person should know, once; empty where there is nothing."""
+        """Return a note for the person, once; empty if there is none."""
         notice, self.notice = self.notice, ""
         return notice
 
@@ -186,7 +186,7 @@ class Checkpoints:
         except Refused:
             raise  # the tool is refused as well
         except ToolError as error:
-            self.notice = f"What is changed now cannot be undone: {error}."
+            self.notice = f"Changes from now on cannot be undone: {error}."
             raise
 
     async def after_change(self) -> None:
@@ -524,7 +524,7 @@ def commit_message(changes: "Sequence[Change]", columns: int) -> str:
 
 
 def _verb(change: "Change") -> str:
-    """Return what became of a file; empty for a folder that was made or removed."""
+    """Return the change of a file in words; empty for a folder that was made or removed."""
     match change.before.kind, change.after.kind:
         case ("absent" | "folder", "absent" | "folder"):
             return ""

@@ -178,7 +178,7 @@ class Unsaved(TurnHook):
             return None
 
     async def _saved(self, path: Path) -> bytes | None:
-        """Return what the disk holds. Raises ToolError and OSError."""
+        """Return the file's content on the disk. Raises ToolError and OSError."""
         return None if self.roots is None else await in_thread(partial(_read, self.roots, path))
 
 

@@ -1,4 +1,4 @@
-"""What the next steps of a session most likely need is loaded while it waits: for a model to answer, for git to look."""
+"""Load the likely next steps of a session while it waits for a model or for git."""
 
 import asyncio
 from collections.abc import Generator, Iterator
@@ -24,11 +24,8 @@ FOR_COMMANDS = (
         "ybs.security.commands.syntax",
         "ybs.security.commands.wrappers",
     ),
-    *(
-        "ybs.security.policy.scopes",
-        "ybs.security.commands.dangers",
-    ),
-    *("ybs.security.policy.command_case", "ybs.security.paths.later_watch"),
+    *("ybs.security.policy.scopes", "ybs.security.commands.dangers"),
+    *("ybs.security.policy.command_case", "ybs.security.paths.autorun_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),
 )
 #: What the end of a first turn needs.

@@ -1,1 +1,1 @@
-"""What small models get besides: their requests understood, files looked at ahead, calls guided, and an end to their turns."""
+"""Support for small models: requests are interpreted, files read ahead, calls guided, turns ended."""

@@ -1,4 +1,4 @@
-"""What makes sense after the result of a tool: a line for small models, which else stop too early or too late."""
+"""Hints after a tool result, for small models, which else stop too early or too late."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -30,7 +30,7 @@ _OF_LINES = lazy(r"(?i)\blines?\b")
 _SHOWN = lazy(r"\[\d+ of ([\d,]+) files shown")
 _LINE = lazy(r"(?m)^ *\d+\t(.*)$")
 #: After a change that left a file which cannot be read as what it is.
-MEND: Final = "{} Mend it."
+FIX: Final = "{} Fix it."
 #: After a change where a command that was named is to be run, and was not yet.
 RUN_NOW: Final = "Nothing was run yet. Make the next call: run `{}`."
 #: After an edit where a command has failed before.

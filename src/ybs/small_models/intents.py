@@ -1,4 +1,4 @@
-"""What a request asks for, learnt from labelled examples: a small model is helped by what is known of it before it is asked.
+"""Classify requests by intent, from labelled examples, to help a small model before it is asked.
 
 A multinomial naive Bayes classifier over words and pairs of words. Its examples stand in `requests.tsv`, one a line: the intent and
 the request. What comes out wrong is corrected by examples, not by rules.

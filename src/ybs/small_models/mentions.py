@@ -1,4 +1,4 @@
-"""What words mention: paths, names of files, and commands in back quotes."""
+"""Find mentions in a request: paths, names of files, and commands in back quotes."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""What the smallest models may write next, as grammars: where a change is due the call that makes it, else their words.
+"""Grammars that restrict the next output of the smallest models: the call that makes a due change, else text.
 
 A model of half a billion parameters finds the right line and its new text, and loses everything around them: it reads again what it
 has, names another file, copies a line wrongly, and goes on when it is done. llama.cpp takes no word that its grammar does not have.

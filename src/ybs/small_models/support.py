@@ -1,4 +1,4 @@
-"""What a small model gets besides: requests in an order that shares their beginning, a look ahead, and an end to its turns."""
+"""Join the support for small models: requests that share a prefix, reading ahead, and an end to turns."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Collection
@@ -28,7 +28,7 @@ from ybs.security.paths.roots import Roots
 from ybs.small_models.endings import Endings
 from ybs.small_models.hints import (
     ANSWER,
-    MEND,
+    FIX,
     asked_again,
     hint_after,
     left_to_change,
@@ -49,7 +49,7 @@ def supported(
 ) -> tuple[Callable[[Model], Model], tuple[Guard, ...]]:
     """Return what puts around a small model what helps it, and the guards that go with that.
 
-    `brief` returns what of the documents goes with some words, `reads_only` whether a call changes nothing. The smallest models,
+    `brief` returns the parts of the documents that concern some words, `reads_only` whether a call changes nothing. The smallest models,
     by their parameters in `billions`, are told what they may write next as well.
     """
     endings = Endings(reads_only, wants_action)
@@ -136,7 +136,7 @@ def _part_of(part: AssistantPart) -> AssistantPart:
 class SharedPrefix(ModelWrapper):
     """A Model whose system prompt is `rules` alone: what follows them goes before the first words of the conversation.
 
-    `brief` returns what of the documents goes with some words, `note` what is told behind them, and
+    `brief` returns the parts of the documents that concern some words, `note` what is told behind them, and
     `problem` what is wrong with a file after a change. With `repeats` the words are
     told again behind what was found.
     """
@@ -215,7 +215,7 @@ class SharedPrefix(ModelWrapper):
         """Return what stands behind a result in the place of the usual hint, if anything does."""
         if effect in ("edit", "write") and not result.is_error:
             problem = self._problem(path)
-            return f"({MEND.format(problem)})" if problem else ""
+            return f"({FIX.format(problem)})" if problem else ""
         if self._repeats and effect in ("read", "execute"):
             return asked_again(words, result)
         if effect == "read" and not result.is_error and not wants_change(words):

@@ -1,4 +1,4 @@
-"""What words are about, as it may stand in files: for small models, for which it is looked up before they are asked."""
+"""Extract the topics of a request as words to look for in files, before a small model is asked."""
 
 import re
 from collections.abc import Iterable

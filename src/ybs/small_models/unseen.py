@@ -17,7 +17,7 @@ UNSEEN: Final = "ahead_survey_"
 def without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
     """Return the messages that models are sent; the same object where that is all of them.
 
-    Every call has its result, so the results alone tell whether there are any.
+    Every call has its result, so it is enough to look at the results.
     """
     ids = [each.call_id for each in messages if isinstance(each, ToolResult)]
     if UNSEEN not in "\n".join(ids):

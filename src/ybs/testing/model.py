@@ -68,7 +68,7 @@ class ScriptedModel:
         error = line.error if isinstance(line, Failing) else None
         whole = as_answer(line.answer if isinstance(line, Failing) else line)
         message = whole.message(self.name, number)
-        for event in _pieces(whole, message):
+        for event in _chunks(whole, message):
             await sleep(
                 0
             )  # a real stream lets others run, and can be cancelled, between two pieces
@@ -85,15 +85,15 @@ async def _line_of(cue: Cue, request: Request) -> Line:
     return await line if inspect.isawaitable(line) else line
 
 
-def _pieces(whole: ScriptedAnswer, message: AssistantMessage) -> Iterator[Event]:
+def _chunks(whole: ScriptedAnswer, message: AssistantMessage) -> Iterator[Event]:
     for part in message.content:
         match part:
             case Text():
-                for piece in whole.pieces(part.text):
+                for piece in whole.chunks(part.text):
                     yield TextStreamed(text=piece)
             case Thinking():
-                for piece in whole.pieces(part.text):
+                for piece in whole.chunks(part.text):
                     yield ThinkingStreamed(text=piece)
             case ToolCall():
-                for piece in whole.pieces(part.invalid or bytes(part.arguments).decode()):
+                for piece in whole.chunks(part.invalid or bytes(part.arguments).decode()):
                     yield ToolCallStreamed(id=part.id, name=part.name, text=piece)

@@ -26,7 +26,7 @@ class ScriptOver(AssertionError):
 class ScriptedAnswer(
     Struct, frozen=True, kw_only=True, omit_defaults=True, tag="answer", forbid_unknown_fields=True
 ):
-    """One whole answer of a model, streamed in pieces of `piece_size` characters.
+    """One whole answer of a model, streamed in pieces of `chunk_size` characters.
 
     A call without an id gets `call_N_M`: the M-th call of the N-th answer. Without `stop_reason` it is
     `tool_calls` or `end`, as the parts say.
@@ -36,7 +36,7 @@ class ScriptedAnswer(
     stop_reason: StopReason | None = None
     stop_detail: str = ""
     usage: Usage = _USAGE
-    piece_size: int = 8
+    chunk_size: int = 8
 
     def message(self, model: str, number: int = 1) -> AssistantMessage:
         """Make the message that this answer amounts to, as the `number`-th of the script."""
@@ -56,20 +56,20 @@ class ScriptedAnswer(
             stop_detail=self.stop_detail,
         )
 
-    def pieces(self, text: str) -> list[str]:
+    def chunks(self, text: str) -> list[str]:
         """Cut a text as it is streamed."""
-        return [text[at : at + self.piece_size] for at in range(0, len(text), self.piece_size)]
+        return [text[at : at + self.chunk_size] for at in range(0, len(text), self.chunk_size)]
 
 
 def answer(
     *parts: str | AssistantPart,
     stop_reason: StopReason | None = None,
     usage: Usage = _USAGE,
-    piece_size: int = 8,
+    chunk_size: int = 8,
 ) -> ScriptedAnswer:
     """Make an answer of texts, thoughts and calls, in that order."""
     whole = tuple(Text(text=part) if isinstance(part, str) else part for part in parts)
-    return ScriptedAnswer(parts=whole, stop_reason=stop_reason, usage=usage, piece_size=piece_size)
+    return ScriptedAnswer(parts=whole, stop_reason=stop_reason, usage=usage, chunk_size=chunk_size)
 
 
 def call(name: str, /, **arguments: Any) -> ToolCall:

@@ -103,7 +103,7 @@ class CompositeToolbox(Toolbox):
         return effect_of(name, [] if (owner := self._owner(name)) is None else [owner])
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Return what the toolbox of the tool returns."""
+        """Return the result of the tool's toolbox."""
         owner = self._owner(call.name)
         return owner is not None and owner.is_read_only(call)
 

@@ -16,7 +16,7 @@ from ybs.tools.toolbox import LocalToolbox
 
 
 class BehindChecks(Toolbox):
-    """A toolbox that offers its tools by `local`, which runs their calls; who derives from it says what is offered."""
+    """A toolbox that offers its tools by `local`, which runs their calls; subclasses define the tools."""
 
     def __init__(self, local: LocalToolbox) -> None:
         self._local = local

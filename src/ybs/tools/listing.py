@@ -1,4 +1,4 @@
-"""What a model is told of many things that it may ask for: all names, as much of the descriptions as there is room for, and those that fit its words."""
+"""List many deferred tools for a model: all names, descriptions as far as there is room, and those that match its words."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -64,7 +64,7 @@ def shortened(text: str, most_chars: int) -> str:
 
 
 def fitting(query: str, items: Sequence[_Item]) -> list[_Item]:
-    """Return those that fit a query, the best first: words in the name count more than those in the description."""
+    """Return the entries that match a query, the best first: words in the name count more than those in the description."""
     wanted = _words(query)
 
     def rank(item: Described) -> int:
@@ -77,7 +77,7 @@ def fitting(query: str, items: Sequence[_Item]) -> list[_Item]:
 
 
 def unknown(what: str, name: str, items: Sequence[Described]) -> str:
-    """Say that there is nothing of this name, and which others fit its words."""
+    """Return a text that says that there is nothing of this name, and which others fit its words."""
     fits = fitting(name, items)
     text = f"There is no {what} {name!r}. "
     return text + (f"These may fit:\n{listing(fits)}" if fits else "None fits these words.")

@@ -1,4 +1,4 @@
-"""Which built-in tools there are, in the order in which models see them."""
+"""The built-in tools, in the order in which models see them."""
 
 from collections.abc import Sequence
 

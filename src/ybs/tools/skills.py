@@ -87,7 +87,7 @@ class Skill(Struct, frozen=True, kw_only=True):
         return words, head.count("\n") + 3 + text.partition(words[:1] or "\n")[0].count("\n")
 
     def instructions(self, given: str = "", *, most_chars: int) -> str:
-        """Return what is sent of it: its words, where its files are, and the words that were `given` with it.
+        """Return the message with the skill: its text, the place of its files, and the words that were `given` with it.
 
         It has about `most_chars` at most; the rest is left in the file, which is named. Raises ToolError.
         """
@@ -212,7 +212,7 @@ def is_name(name: str) -> bool:
 
 
 def _line(text: str) -> str:
-    """Return a text of the front matter as one legible line."""
+    """Return a text of the front matter as one printable line."""
     return " ".join(printable(text).split())
 
 

@@ -237,10 +237,12 @@ class LocalToolbox(Toolbox):
             output = ToolOutput(output=text, summary="not executed (dry run)")
             return self._result(call, output, ready.decoded.notes)
         if self._judges is not None:
-            return await self._run_judged(self._judges, ready, emit)
+            return await self._run_with_verdict(self._judges, ready, emit)
         return await self._run_checked(call, ready, emit)
 
-    async def _run_judged(self, judges: CallJudge, ready: CheckedCall, emit: Emit) -> ToolResult:
+    async def _run_with_verdict(
+        self, judges: CallJudge, ready: CheckedCall, emit: Emit
+    ) -> ToolResult:
         """Let the judges among the hooks have their say before and after a call."""
         from ybs.tools.calls.supervise import called
 
@@ -421,7 +423,7 @@ class LocalToolbox(Toolbox):
                 raise
 
     async def _awaited(self, act: Callable[[], Awaitable[_Value]], tool: Tool) -> _Value:
-        """Return what a tool's work comes to, within its time. Raises ToolError."""
+        """Return the output of a tool, within its time. Raises ToolError."""
         from ybs.tools.calls.supervise import awaited
 
         limit = self._limits.get(tool.name) or getattr(tool, "longest_seconds", MOST_SECONDS)
@@ -447,7 +449,7 @@ def _hooks():  # noqa: ANN202 - likewise
 
 
 def _preview_of(tool: Tool, arguments: Any) -> Preview:
-    """Return what the person is shown: the tool's own preview, or the arguments."""
+    """Return the preview for the person: the tool's own, or the arguments."""
     if not isinstance(tool, Previewed):
         shown = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
         return Preview(title=f"Call {tool.name}", body="" if shown == "{}" else shown)

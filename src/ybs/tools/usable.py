@@ -1,4 +1,4 @@
-"""Whether a tool that is not built in can be used."""
+"""Check a third-party tool; it may violate the protocol."""
 
 import re
 from collections.abc import Collection
@@ -19,7 +19,7 @@ _MOST_NAME = 80  # characters of a name in a notice
 
 
 def problem_of(tool: Tool, taken: Collection[str]) -> str:
-    """Say why a tool that is not built in cannot be used; nothing for one that can.
+    """Return why a tool that is not built in cannot be used; nothing for one that can.
 
     A name of a built-in tool is refused even where that tool is switched off: rules and the policy know it by its name.
     """
@@ -31,7 +31,7 @@ def problem_of(tool: Tool, taken: Collection[str]) -> str:
 
 
 def _reason(tool: Any, taken: Collection[str]) -> str:
-    """Say it of a tool of anybody's: nothing of it has to be what the protocol says."""
+    """Check a third-party tool; it may violate the protocol."""
     name: Any = tool.name
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         return "a name has letters, digits, `_` and `-`, at most 64"

@@ -92,7 +92,7 @@ def _fetch_once(
 ) -> WebPage | str:
     """Fetch what is there, or return where it has moved."""
     url = _url(str(url))
-    address = _judged(url, is_trusted=is_trusted)
+    address = _checked(url, is_trusted=is_trusted)
     host = f"[{url.host}]" if ":" in url.host else url.host
     named = {
         "Host": host if url.port is None else f"{host}:{url.port}",
@@ -127,7 +127,7 @@ def _fetch_once(
         )
 
 
-def _judged(url: httpx2.URL, *, is_trusted: bool) -> str:
+def _checked(url: httpx2.URL, *, is_trusted: bool) -> str:
     """Return the address to connect to. Raises NotFetched where any that the name means is not public."""
     port = url.port or (443 if url.scheme == "https" else 80)
     addresses = _addresses(url.host, port)

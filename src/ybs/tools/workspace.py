@@ -1,4 +1,4 @@
-"""What every built-in tool gets: the folders it may work in, what was read, what runs, and how much it may say."""
+"""The workspace of the built-in tools: their folders, the files that were read, running commands, and output limits."""
 
 import os
 from functools import cached_property

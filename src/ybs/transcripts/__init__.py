@@ -1,1 +1,1 @@
-"""What is kept of sessions: transcripts, line by line, and the checkpoints of files."""
+"""Saved sessions: transcripts, line by line."""

@@ -1,4 +1,4 @@
-"""What holds for a whole session, whatever is rewound: its turns, its tokens, its changes in files."""
+"""Facts about a whole session, rewound turns included: its turns, its tokens, its changes in files."""
 
 import re
 from typing import Final

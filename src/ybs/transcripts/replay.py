@@ -1,4 +1,4 @@
-"""What events leave behind: the conversation and the facts of a session, folded live and from a file alike."""
+"""Fold events into the conversation and the facts of a session, live and from a file alike."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ from ybs.core.events import (
 )
 from ybs.core.messages import AssistantMessage, Message, ToolCall, ToolResult
 from ybs.transcripts.facts import SessionFacts
-from ybs.transcripts.rounds import Rounds
+from ybs.transcripts.past_turns import PastTurns
 
 
 class _Compaction(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Replay(SessionFacts):
     def __init__(self) -> None:
         super().__init__()
         #: The turns that can be taken back.
-        self.rounds = Rounds()
+        self.past_turns = PastTurns()
         self._conversation = Conversation()
         self._results: dict[str, ToolResult] = {}
         #: The line that brought each message, and the last line that brought none before the first.
@@ -85,7 +85,7 @@ class Replay(SessionFacts):
         super().add(event, agent=agent)
         if agent == MAIN:
             self._say(event)
-            self.rounds.add(event, self._conversation.messages)
+            self.past_turns.add(event, self._conversation.messages)
         self._last_line = number
         count = len(self._conversation.messages)
         self._lines += [number] * (count - len(self._lines))

@@ -1,1 +1,1 @@
-"""What a project's files may set before and after the person trusts them."""
+"""Trust in a project: the settings that its files may change before and after the person trusts them."""

@@ -1,4 +1,4 @@
-"""What a trusted project adds to the settings: never a key, never less safety, and nothing in place of the user's own.
+"""The settings that a trusted project may add: never a key, never less safety, and nothing in place of the user's own.
 
 A key is bound to the address that it was set for. An address that a project names gets none of the user's keys.
 """
@@ -15,9 +15,9 @@ from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.presets import PRESETS
 from ybs.config.review import VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
-from ybs.config.variables import has_reference, names_in
+from ybs.config.variables import variables_in
 from ybs.trust.project_settings import needing_trust, rule_of
-from ybs.trust.wording import plain, words_in
+from ybs.trust.wording import plain
 
 #: Not even trust lets a project set them.
 NEVER = {
@@ -76,7 +76,7 @@ def take_powerful(document: SettingsDocument) -> Powerful:
     for path, value in needing_trust(document):
         if rule_of(path) in NEVER:
             found.never.append(path)
-        elif path[0] not in _MAY_READ_VARIABLES and _has_reference(value):
+        elif path[0] not in _MAY_READ_VARIABLES and variables_in(value):
             found.reading.append(path)
         elif value := _without_keys(value, found.never) if path == ("providers",) else value:
             put(found.values, path, value)
@@ -98,14 +98,6 @@ def _without_keys(providers: Any, never: list[tuple[str, ...]]) -> Any:
     return kept
 
 
-def _has_reference(value: Any) -> bool:
-    if isinstance(value, str):
-        return has_reference(value)
-    if is_object(value):
-        return any(_has_reference(each) for each in value.values())
-    return is_list(value) and any(_has_reference(each) for each in value)
-
-
 def marked(hooks: dict[str, Any]) -> dict[str, list[Any]]:
     """Return a project's hooks with the mark that they are the project's, so that they run in the sandbox."""
     return {
@@ -123,13 +115,13 @@ def marked_servers(section: Any) -> dict[str, Any]:
 
 
 def variables_of(section: Any) -> Iterator[VariableUse]:
-    """Yield the variables that a project's MCP servers read, with where each goes."""
+    """Yield the variables that the MCP servers of somebody else read, in any field of an entry, with where each goes."""
     for name, entry in section.items() if is_object(section) else ():
         url = _address_in(entry)
         place = url or plain(entry.get("command", "") if is_object(entry) else "")
         with suppress(ValueError):
             place = origin_of(url) if url else place
-        for variable in dict.fromkeys(each for text in words_in(entry) for each in names_in(text)):
+        for variable in variables_in(entry):
             yield VariableUse(
                 name=variable, server=visible(name), place=visible(place), is_remote=bool(url)
             )

@@ -1,4 +1,4 @@
-"""What the person has allowed or denied in one project for good: kept in ybs's state folder, bound to the project's folder.
+"""The person's permanent rules for one project: kept in ybs's state folder, bound to the project's folder.
 
 Nothing of it comes from the project itself. A file that others can write, or that cannot be read, is ignored with a warning.
 """
@@ -31,10 +31,12 @@ class RulesRecord(Struct, frozen=True, kw_only=True):
 
 
 class ProjectRules:
-    """The rules of one project, read when they are first needed. `may_write` is false in an incognito session."""
+    """The rules of one project, read when they are first needed. `may_write` is false in an incognito session; `only_denies`: none allows."""
 
-    def __init__(self, host: Host, folder: Path, *, may_write: bool = True) -> None:
-        self._host, self.may_write = host, may_write
+    def __init__(
+        self, host: Host, folder: Path, *, may_write: bool = True, only_denies: bool = False
+    ) -> None:
+        self._host, self.may_write, self._only_denies = host, may_write, only_denies
         self._folder = str(folder.resolve()).encode(errors="backslashreplace").decode()
         self._record: RulesRecord | None = None
         #: Why the file is ignored; empty where it is not.
@@ -49,10 +51,11 @@ class ProjectRules:
         """What is kept; empty where there is nothing or the file is of no use, and then `warning` says why."""
         if self._record is None:
             try:
-                self._record = self._read()
+                record = self._read()
+                self._record = replace(record, grants=(), allow=()) if self._only_denies else record
             except (OSError, ConfigError) as error:
                 self._record = RulesRecord(folder=self._folder)
-                self.warning = f"What you always allow in this project is ignored: {error}"
+                self.warning = f"Your rules for this project are ignored: {error}"
         return self._record
 
     def add(self, kind: KeptKind, rule: str) -> None:

@@ -1,4 +1,4 @@
-"""What a project's own file may say before anybody trusts it: harmless things, and less than the user allows.
+"""The settings that a project's own file may change without trust: harmless ones, and stricter limits.
 
 The rules are an allow-list. Endpoints, keys, headers, programs, folders and providers are not on it: a key could be sent
 to another place, or a program run, by cloning a repository and starting ybs in it.

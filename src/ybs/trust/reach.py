@@ -1,4 +1,4 @@
-"""Which files of a project a command reaches, in any spelling, and what it runs whose files cannot be known.
+"""Find the project files that a command reaches, in any spelling, and the programs whose files cannot be known.
 
 A command is not parsed: every part of it that could name an existing file of the project counts, so that a wrapper, a
 quotation or a folder that is entered first hides nothing.

@@ -1,4 +1,4 @@
-"""What a project wants, in plain words for the person who decides, with nothing in them that acts on a terminal."""
+"""Describe a project's requests in plain words for the person who decides, without terminal control characters."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
@@ -12,7 +12,7 @@ from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import names_in
+from ybs.config.variables import variables_in
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import CommandReach
 
@@ -97,17 +97,17 @@ def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _reached_by(server: Any) -> str:
-    """Say what a server gets beside the project: such files would have it as well."""
+    """Return what a server gets beside the project: such files would have it as well."""
     has_network = not (is_object(server) and server.get("network") is False)
-    names = dict.fromkeys(name for text in words_in(server) for name in names_in(text))
-    given = [*["the network"] * has_network, *(f"your variable {name}" for name in names)]
-    return visible(f" and has {', '.join(given)}", 20_000) if given else ""
+    variables = (f"your variable {name}" for name in variables_in(server))
+    given = [*["the network"] * has_network, *variables]
+    return visible(f" and has {', '.join(given)}", None) if given else ""
 
 
 def _open_words(what: str, found: CommandReach, project: Any) -> str:
     if not found.unknown:
         return ""
-    names = visible(", ".join(found.unknown), 400)
+    names = visible(", ".join(found.unknown), None)
     given = "may change the project" if project == "write" else "only reads the project"
     return f"{what} runs {names}, which may run files of the project that change later; it {given}"
 
@@ -132,7 +132,7 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             yield Item(place=visible(path), words=words, asks=described)
     if beside:
         words = f"has files beside these programs, which they may load: {', '.join(beside)}"
-        yield Item(place=TOOLS_FOLDER, words=visible(words, 20_000), asks=False)
+        yield Item(place=TOOLS_FOLDER, words=visible(words, None), asks=False)
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
@@ -140,7 +140,7 @@ def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
     if not folder.endswith("/commands") or not path.endswith(".md"):
         return ""
     commands = template.commands_in(file.data.decode(errors="replace"))
-    named = "; ".join(visible(each, 20_000) for each in commands)
+    named = "; ".join(visible(each, None) for each in commands)
     return f", which runs: {named}" if commands else ""
 
 
@@ -162,7 +162,7 @@ def lines_of(review: Review) -> list[str]:
 
 
 def state_of(review: Review, *, is_trusted: bool) -> str:
-    """Say what follows from the decision, also for the person's own programs."""
+    """Return what follows from the decision, also for the person's own programs."""
     wants = bool(review.files or review.items)
     if is_trusted:
         said = (
@@ -197,7 +197,7 @@ def difference(was: str, now: str) -> str:
 
 
 def _words_of(section: str, name: str, value: Any) -> str:
-    shown = plain(value) if not isinstance(value, str) else visible(mask_address(value), 20_000)
+    shown = plain(value) if not isinstance(value, str) else visible(mask_address(value), None)
     words = _SETTINGS.get((section, name)) or _SECTIONS.get(section) or "sets {name} to"
     known = (section, name) in _SETTINGS or section not in _SECTIONS
     named = dotted((section, name)) if known else visible(name)
@@ -206,7 +206,7 @@ def _words_of(section: str, name: str, value: Any) -> str:
 
 def plain(value: Any) -> str:
     """Write a value in words that are safe to show, whole: nothing may hide behind a cut. Texts stand in quotes."""
-    return visible(_in_words(value), 20_000)
+    return visible(_in_words(value), None)
 
 
 def _in_words(value: Any) -> str:

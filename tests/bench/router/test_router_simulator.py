@@ -13,9 +13,7 @@ pytestmark = pytest.mark.integration
 WORDS = ["--seeds", "1", "--decisions", "10", "--tuning"]
 
 
-def test_regrets_are_printed_by_scenario_and_policy_as_json_and_for_people(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_regrets_are_printed_by_scenario_and_policy_as_json_and_for_people(capsys, monkeypatch):
     code = router_simulator.main([*WORDS, "--format", "json"])
     found = msgspec.json.decode(capsys.readouterr().out, type=Report)
     assert (found.seeds, found.first_seed, found.decisions) == (1, 5_000, 10)

@@ -23,6 +23,8 @@ from router_worlds.run import (
 from router_worlds.scenarios import FULL, HARDER, LIMITS, MAIN, STATIONARY, Column
 from router_worlds.world import world
 
+from rows import every_row
+
 BENCH = Path(__file__).parents[3] / "bench"
 
 
@@ -115,13 +117,11 @@ def test_a_simulation_that_is_killed_leaves_no_process_behind(tmp_path: Path) ->
 #: With 64 seeds, and not 4, the router's regret is at most 0.25 of round-robin's and 0.5 of plain sampling's in the full worlds.
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(
+@every_row(
     ("name", "of_round_robin", "of_plain"),
     [("full", 0.32, 0.62), ("missing, noisy, late", 0.5, 0.8)],
 )
-def test_the_router_is_below_every_rival_given_the_same_feedback(
-    name: str, of_round_robin: float, of_plain: float
-) -> None:
+def test_the_router_is_below_every_rival_given_the_same_feedback(name, of_round_robin, of_plain):
     columns = {column.scenario.name: column for column in (*MAIN, *HARDER) if column.share == 1}
     seeds = range(TUNING_SEEDS, TUNING_SEEDS + 4)
     jobs = [Job(column=columns[name], seed=seed, decisions=1_000) for seed in seeds]

@@ -484,7 +484,7 @@ async def test_a_task_for_it_names_no_model_tools_or_attempts(scene: Scene) -> N
 async def test_where_there_is_no_room_for_a_copy_it_does_not_work_in_the_project(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ybs.conductor.copying.MOST_COPIED_BYTES", 1)
+    monkeypatch.setattr("ybs.conductor.contents.MOST_COPIED_BYTES", 1)
     said = await scene.play(["put", "a", "new"])
     assert "It cannot have a copy of the project to work in" in said
     assert (scene.project / "a").read_text() == "old\n"

@@ -137,9 +137,7 @@ async def test_claude_code_writes_a_file(scene: Scene, installed: Callable[..., 
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-async def test_opencode_edits_its_copy_with_the_tools_of_its_own(
-    scene: Scene, installed: Callable[..., str]
-) -> None:
+async def test_opencode_edits_its_copy_with_the_tools_of_its_own(scene, installed):
     opencode = installed("opencode-ai", "1.18.33", "opencode")
     script = ["It is written.", call("write", filePath="b", content="new\n")]
 

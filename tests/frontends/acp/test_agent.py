@@ -67,9 +67,7 @@ async def test_what_is_asked_has_the_choices_of_the_terminal(clients: Any, proje
     assert not (project / "a").exists()
 
 
-async def test_always_holds_for_the_session_and_no_is_read_by_the_model(
-    clients: Any, project: Path
-):
+async def test_always_holds_for_the_session_and_no_is_read_by_the_model(clients, project):
     for name in ("a", "b", "c"):
         (project / name).write_text("text")
     model = ScriptedModel(
@@ -110,9 +108,7 @@ async def test_a_question_of_the_models_own_is_a_form_or_buttons(clients: Any, p
     assert plain.asked[0][1] == ["red", "blue", "No answer"]
 
 
-async def test_a_stopped_turn_is_answered_at_once_also_at_an_open_question(
-    clients: Any, project: Path
-):
+async def test_a_stopped_turn_is_answered_at_once_also_at_an_open_question(clients, project):
     (project / "a").write_text("text")
     editor = clients.Editor(None)
     script = [call("delete_file", path="a"), "never", "next"]
@@ -169,9 +165,7 @@ async def test_a_prompt_brings_links_resources_and_pictures(clients: Any, projec
     assert [each.media_type for each in parts if isinstance(each, Image)] == ["image/png"]
 
 
-async def test_what_others_named_or_wrote_is_no_command_and_names_no_file(
-    clients: Any, project: Path, home: Path
-):
+async def test_what_others_named_or_wrote_is_no_command_and_names_no_file(clients, project, home):
     acp, model = clients.acp, ScriptedModel(["1", "2", "3", "4"])
     (home / "secret.txt").write_text("the secret")
     web = "https://example.org/"
@@ -462,9 +456,7 @@ async def test_a_secret_in_unsaved_text_is_masked(clients: Any, project: Path):
     assert secret not in told
 
 
-async def test_an_editor_is_asked_for_no_file_that_tools_may_not_read(
-    clients: Any, project: Path, home: Path
-):
+async def test_an_editor_is_asked_for_no_file_that_tools_may_not_read(clients, project, home):
     key = home / ".ssh" / "id_ed25519"
     key.parent.mkdir()
     key.write_text("key")
@@ -487,9 +479,7 @@ async def test_an_editor_that_offers_no_files_is_asked_for_none(clients: Any, pr
     assert editor.written == []
 
 
-async def test_the_editors_mcp_servers_are_shown_and_held_to_a_projects_rules(
-    clients: Any, project: Path
-):
+async def test_the_editors_mcp_servers_are_shown_and_held_to_a_projects_rules(clients, project):
     schema = clients.schema
     stdio = schema.McpServerStdio(name="own", command="my-server", args=["--key"], env=[])
     docker = schema.McpServerStdio(name="box", command="docker", args=["run"], env=[])
@@ -548,9 +538,7 @@ async def test_a_server_of_the_editor_at_an_address_is_called_with_its_headers(
     assert f"The editor's MCP server web (`{url}`) runs elsewhere." in editor.text
 
 
-async def test_what_is_missing_is_named_and_looked_for_again(
-    clients: Any, project: Path, home: Path
-):
+async def test_what_is_missing_is_named_and_looked_for_again(clients, project, home):
     host = host_at(home)
     options = Options.of(project, {"host": host})
     editor = clients.Editor()

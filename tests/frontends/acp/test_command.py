@@ -264,9 +264,7 @@ def test_without_the_sdk_one_sentence_says_how_to_get_it(project: Path):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{WITHOUT_SDK}\n")
 
 
-async def test_what_goes_wrong_stands_in_the_log_without_words_of_the_editor(
-    project: Path, home: Path
-):
+async def test_what_goes_wrong_stands_in_the_log_without_words_of_the_editor(project, home):
     async with OpenAIServer([]) as server:
         settle(home, server)
         async with serving(project) as editor:

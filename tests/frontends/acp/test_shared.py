@@ -75,9 +75,7 @@ async def told(editor: Any, text: str, kind: str = "agent_message_chunk") -> Non
             await asyncio.sleep(0.02)
 
 
-async def test_an_editor_a_terminal_and_a_program_hold_one_session(
-    clients: Any, own: Path, project: Path
-):
+async def test_an_editor_a_terminal_and_a_program_hold_one_session(clients, own, project):
     for name in ("a", "b"):
         (project / name).write_text("text")
     first, second = call("delete_file", path="a"), call("delete_file", path="b")
@@ -185,7 +183,7 @@ async def test_an_editor_whose_server_is_killed_says_so_and_the_next_one_goes_on
             await serving.kill()
             assert await asyncio.wait_for(process.wait(), 20) == 1
             assert process.stderr
-            assert await process.stderr.read() == b"ybs: The server has gone.\n"
+            assert await process.stderr.read() == b"ybs: The server has stopped.\n"
         async with editing(serving, clients, other) as process:
             where = {"cwd": str(project), "session_id": session, "mcp_servers": []}
             await other.agent.load_session(**where)

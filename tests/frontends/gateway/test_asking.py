@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -28,6 +29,8 @@ from ybs.frontends.gateway.asking import NO_LONGER, OWNER_ONLY, Buttons, plain, 
 from ybs.security.unicode import printable
 from ybs.session.reply import Outcome
 from ybs.testing import call
+
+pytestmark = pytest.mark.integration
 
 GROUP = "-100"
 

@@ -13,6 +13,8 @@ from chat_platform import BOT, TOKEN, ChatPlatform, Sent
 from ybs.frontends.gateway.channel import Incoming
 from ybs.frontends.gateway.telegram import make_channel
 
+pytestmark = pytest.mark.integration
+
 OWNER, GUEST, STRANGER, GROUP = 1, 2, 3, -100
 NO_LONGER = "This is no longer open: nothing was done."
 

@@ -12,6 +12,7 @@ import pytest
 from channel_contract import FakePlatform, Taken, TelegramPlatform, running
 from discord_platform import DiscordPlatform
 from matrix_platform import MatrixPlatform
+from rows import every_row
 from slack_platform import SlackPlatform
 from whatsapp_platform import WhatsAppPlatform
 from ybs.config.host import Host
@@ -35,6 +36,7 @@ from ybs.frontends.gateway.channel import (
 from ybs.frontends.gateway.discord import Discord
 from ybs.frontends.gateway.formatting import formatted
 from ybs.frontends.gateway.gateway import BUILT_IN, _maker, make_channels
+from ybs.frontends.gateway.received import is_at
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
@@ -349,3 +351,23 @@ def test_a_platform_whose_packages_are_missing_names_the_command_that_adds_them(
         made_of({"type": "discord", "token": "x"}, tmp_path)
     with pytest.raises(ConfigError, match=r"no platform 'icq'; there are: discord, .*telegram"):
         made_of({"type": "icq"}, tmp_path)
+
+
+@every_row(
+    "url, is_asked",
+    [
+        ("https://lookaside.fbsbx.com/a", True),
+        ("https://fbsbx.com/a", True),
+        ("http://fbsbx.com/a", False),
+        ("https://evilfbsbx.com/a", False),
+        ("https://evil.example/fbsbx.com", False),
+        ("https://fbsbx.com@evil.example/a", False),
+        ("https://evil.example\\.fbsbx.com/a", False),
+        ("http://127.0.0.1:1/a", True),
+        ("http://127.0.0.1:12/a", False),
+        ("http://[::1/a", False),
+    ],
+)
+def test_files_are_asked_for_at_the_platforms_own_hosts_alone(url: str, is_asked: bool):
+    hosts = ("fbsbx.com", "http://127.0.0.1:1/v1", "")
+    assert any(is_at(url, each) for each in hosts) is is_asked

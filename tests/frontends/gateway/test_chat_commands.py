@@ -8,6 +8,8 @@ from chat_parts import GUEST, OWNER, Chatting, chatting, session_of
 from ybs.frontends.gateway.asking import NO_LONGER
 from ybs.frontends.gateway.chat_commands import FOR_ALL, FOR_OWNERS, command_in
 
+pytestmark = pytest.mark.integration
+
 GROUP = "-100"
 
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from chat_clock import Clock, needs_clock
 from chat_faults import CHATS, GatewayProcess, gateway, reply
 from chat_platform import ChatPlatform, Sent
 from postgres import postgres, programs
@@ -21,9 +22,7 @@ from scripted.http import RecordedRequest
 from ybs.frontends.gateway.lease import LOST
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
-LIBRARY = next(iter(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
 needs_postgres = pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
-needs_clock = pytest.mark.skipif(LIBRARY is None, reason="NOT TESTED: libfaketime is not installed")
 needs_disk = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 
 
@@ -200,29 +199,6 @@ async def test_a_full_disk_of_the_database_loses_nothing(tmp_path: Path):
             assert "Traceback" not in said_by(process)
     assert sorted(talk.effects()) == ["1", "2"]
     assert [*talk.answers().values()] == [1, 1]
-
-
-class Clock:
-    """The clock of all processes that are started after it: hours from the real one, and a day is 24 of them."""
-
-    def __init__(self, file: Path, patch: pytest.MonkeyPatch) -> None:
-        self._file = file
-        self._write(0)
-        patch.setenv("LD_PRELOAD", str(LIBRARY))
-        patch.setenv("FAKETIME_TIMESTAMP_FILE", str(file))
-        patch.setenv("FAKETIME_CACHE_DURATION", "1")
-        for name in ("FAKETIME_DONT_FAKE_MONOTONIC", "NO_FAKE_STAT", "FAKETIME_DISABLE_SHM"):
-            patch.setenv(name, "1")
-
-    async def set(self, hours: float) -> None:
-        """Set it, and wait until processes that run have seen it."""
-        self._write(hours)
-        await asyncio.sleep(1.1)
-
-    def _write(self, hours: float) -> None:
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(f"{hours * 3_600:+.0f}\n")
-        fresh.replace(self._file)
 
 
 @needs_clock

@@ -10,6 +10,8 @@ from chat_parts import OWNER, a_file
 from ybs.frontends.gateway.channel import ChannelError, ChatPlace, Incoming, IncomingFile
 from ybs.frontends.gateway.files import MOST_BYTES, MOST_FILES, prepared, safe_name, saved
 
+pytestmark = pytest.mark.integration
+
 PNG = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x02\x00\x00\x00\x02\x08\x02\x00\x00\x00\xfd\xd4\x9as"
     b"\x00\x00\x00\x00IEND\xaeB`\x82"

@@ -1,11 +1,13 @@
 """The channel Matrix, beyond the suite of all channels: rooms that it is asked into, what it was not there for, reactions."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from channel_contract import Taken, running
 from matrix_platform import BOB, BOT, TOKEN, MatrixPlatform
@@ -16,6 +18,7 @@ from ybs.frontends.gateway.channel import (
     ChannelError,
     ChatGoneError,
     ChatPlace,
+    IncomingFile,
     MaybeSentError,
     Outgoing,
 )
@@ -232,3 +235,32 @@ def test_an_entry_that_makes_no_sense_is_refused(fields: dict[str, Any]):
     entry = {"homeserver": "https://matrix.org", "token": "t" * 10, "folder": "/nowhere"}
     with pytest.raises(BadSettingsError):
         make_channel("matrix", entry | fields)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mxc://../../../v3/sync",
+        "mxc://x/../a",
+        "mxc://x/..",
+        "mxc://x/a?b",
+        "mxc://x%2f/a",
+        "mxc://x",
+    ],
+)
+async def test_an_address_that_is_not_one_of_a_file_is_not_asked_for(
+    platform: MatrixPlatform, url: str
+):
+    async with talking(platform) as (channel, _):
+        file = IncomingFile(ref=json.dumps({"url": url}), name="notes.txt")
+        with pytest.raises(ChannelError, match="is not one"):
+            await channel.fetch(file, 1000)
+
+
+async def test_nothing_is_said_to_a_private_room_that_another_person_is_in(
+    platform: MatrixPlatform,
+):
+    async with talking(platform) as (channel, _):
+        await channel.send(replace(HOME, person=platform.person), HELLO)
+        with pytest.raises(ChatGoneError):
+            await channel.send(replace(HOME, person="@other:localhost"), HELLO)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from sqlalchemy import select
 
 from chat_parts import GUEST, OWNER, STRANGER, Chatting, chatting
@@ -14,6 +15,8 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.store import chats, inbox, ledger
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
+
+pytestmark = pytest.mark.integration
 
 OLD, NEW, OTHER = "-100", "-1009", "-1001"
 

@@ -11,6 +11,8 @@ from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.people import ALPHABET, CODE_SECONDS, PRIVATE, ChannelPolicy, People
 from ybs.frontends.gateway.store import GatewayStore, StoreError, people, sqlite_engine
 
+pytestmark = pytest.mark.integration
+
 #: Role and first answer by policy: of an owner, of somebody on the list, of a stranger.
 PRIVATE_CHATS = {
     "pairing": ("owner", "guest", ""),

@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from chat_parts import GUEST, OWNER, Clock, chatting
 from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.rates import Rates
+
+pytestmark = pytest.mark.integration
 
 
 def message(who: str, chat: str = "-100", channel: str = "telegram") -> Incoming:

@@ -11,7 +11,10 @@ from sqlalchemy import select
 
 from chat_parts import GUEST, OWNER, STRANGER, a_file, chatting, session_of
 from ybs.frontends.gateway.channel import ChatPlace, Incoming
+from ybs.frontends.gateway.chats import key_of, place_of
 from ybs.frontends.gateway.store import StoreError, inbox
+
+pytestmark = pytest.mark.integration
 
 GROUP = "-100"
 
@@ -193,3 +196,20 @@ async def test_messages_of_one_person_are_taken_in_their_order_and_others_do_not
         held.set()
         await asyncio.gather(*taking)
         assert chat.turns.queued == [first.id, second.id]
+
+
+@pytest.mark.parametrize("text", ["/mode auto", "/approve X yes", "/stop", "yes"])
+async def test_words_that_the_owner_did_not_write_are_never_a_command_or_an_answer(
+    tmp_path: Path, text: str
+):
+    async with chatting(tmp_path) as chat:
+        incoming = chat.incoming(text, is_own=False)
+        assert await chat.take(incoming) == []
+        assert chat.turns.queued == [incoming.id]
+
+
+def test_a_private_chat_is_that_of_one_person():
+    place = ChatPlace("matrix", "@bot", "private", "!room")
+    own, others = key_of(place, "@ann:x"), key_of(place, "@bob:x")
+    assert own != others
+    assert place_of(own) == replace(place, person="@ann:x")

@@ -14,6 +14,8 @@ from ybs.learning.schedule import Rhythm, Scheduled, keep, scheduled_in
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel, call
 
+pytestmark = pytest.mark.integration
+
 Told = list[tuple[str, str]]
 
 

@@ -30,9 +30,7 @@ def run(server: OpenAIServer, *words: str) -> int:
     return cli.main(["--endpoint", server.url, "-m", "scripted", "--no-sandbox", *words])
 
 
-def test_a_command_that_shows_something_is_run_and_no_model_asked(
-    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_that_shows_something_is_run_and_no_model_asked(server, capsys):
     assert run(server, "--print", " /help ") == 0
     out, err = capsys.readouterr()
     assert "/undo [N] [force]" in out
@@ -40,9 +38,7 @@ def test_a_command_that_shows_something_is_run_and_no_model_asked(
     assert server.requests == []
 
 
-def test_its_answer_is_the_result_in_json(
-    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_its_answer_is_the_result_in_json(server, capsys):
     assert run(server, "--print", "--output-format", "json", "/status") == 0
     result = msgspec.json.decode(capsys.readouterr().out)
     assert (result["type"], result["exit_code"], result["is_error"]) == ("result", 0, False)
@@ -59,9 +55,7 @@ def test_its_answer_is_the_result_in_json(
     assert server.requests == []
 
 
-def test_an_error_before_the_command_has_its_own_code(
-    server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_before_the_command_has_its_own_code(server, capsys):
     assert run(server, "--provider", "olama", "--print", "/status") == 3
     assert "Did you mean ollama?" in capsys.readouterr().err
 

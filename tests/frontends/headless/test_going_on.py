@@ -53,9 +53,7 @@ def said_in(server: OpenAIServer) -> list[str]:
     return [each["content"] for each in server.requests[-1].body["messages"][1:]]
 
 
-def test_a_session_goes_on_in_its_file_and_a_fork_in_another(
-    printed: Print, server: OpenAIServer
-) -> None:
+def test_a_session_goes_on_in_its_file_and_a_fork_in_another(printed, server):
     name = printed("one")["session"]
     assert files() == [name]
     assert printed("--continue", "two")["session"] == name
@@ -92,9 +90,7 @@ def test_one_shots_stand_behind_conversations_and_copies_are_called_so(
     assert next(e["title"] for e in listed() if e["session"] == again) == titles[copy]
 
 
-def test_a_one_shot_that_was_killed_is_one_until_somebody_goes_on_with_it(
-    printed: Print, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_one_shot_that_was_killed_is_one_until_somebody_goes_on_with_it(printed, server, capsys):
     def kinds() -> dict[str, bool]:
         assert cli.main(["sessions", "--format", "json"]) == 0
         listed = msgspec.json.decode(capsys.readouterr().out)
@@ -109,9 +105,7 @@ def test_a_one_shot_that_was_killed_is_one_until_somebody_goes_on_with_it(
     assert kinds() == {name: False}
 
 
-def test_what_cannot_go_on_says_why_and_what_to_do(
-    printed: Print, server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_go_on_says_why_and_what_to_do(printed, server, tmp_path, monkeypatch):
     name = printed("mend the lamp")["session"]
     result = printed("--resume", "mend_the_lmap", "go", code=1)
     assert f"similar names: {name}" in result["message"]
@@ -143,9 +137,7 @@ async def test_the_new_session_of_continue_is_told_of(server: OpenAIServer, proj
         assert session.resumed is None
 
 
-async def test_where_all_was_taken_back_continue_says_so(
-    server: OpenAIServer, project: Path
-) -> None:
+async def test_where_all_was_taken_back_continue_says_so(server, project):
     where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
     async with Session.open(project, commands=SlashCommands(), **where) as session:
         await session.send("one")
@@ -177,9 +169,7 @@ async def test_after_a_kill_before_the_first_words_continue_begins_a_new_session
     await session.close()
 
 
-async def test_a_program_goes_on_with_a_session_and_incognito_writes_nothing(
-    server: OpenAIServer, project: Path
-) -> None:
+async def test_a_program_goes_on_with_a_session_and_incognito_writes_nothing(server, project):
     where = {"provider": "openai", "endpoint": server.url, "model": "scripted", "sandbox": False}
     async with Session.open(project, commands=SlashCommands(), **where) as session:
         await session.send("one")

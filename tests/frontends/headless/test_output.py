@@ -67,9 +67,7 @@ class BrokenStdout:
     def flush(self) -> None: ...
 
 
-def test_text_is_the_answer_and_nothing_else_on_standard_output(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_is_the_answer_and_nothing_else_on_standard_output(capfdbinary, monkeypatch):
     out, err = io.BytesIO(), io.StringIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
     monkeypatch.setattr(sys, "stderr", err)
@@ -176,9 +174,7 @@ def test_json_still_tells_warnings_on_standard_error(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == "warning: careful\n"
 
 
-def test_stream_json_is_a_line_per_event_with_time_version_and_type(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_stream_json_is_a_line_per_event_with_time_version_and_type(monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
     output = make_output("stream-json", Pipe(), is_verbose=False)
@@ -194,9 +190,7 @@ def test_stream_json_is_a_line_per_event_with_time_version_and_type(
     assert lines[0]["arguments"] == {"command": "ls"}
 
 
-def test_stream_json_names_session_and_agent_in_every_line_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_stream_json_names_session_and_agent_in_every_line_once(monkeypatch):
     out = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
     output = make_output("stream-json", Pipe(), is_verbose=False)
@@ -211,9 +205,7 @@ def test_stream_json_names_session_and_agent_in_every_line_once(
     assert [line["agent"] for line in lines] == ["main", "main", 'explore "1"', "main"]
 
 
-def test_lines_about_a_sub_agent_begin_with_its_name(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_about_a_sub_agent_begin_with_its_name(monkeypatch, capsys):
     output = make_output("text", Pipe(), is_verbose=True)
     output.event(told(ThinkingStreamed(text="mine")))
     for event in (ThinkingStreamed(text="not mine"), CALL, DONE):
@@ -280,9 +272,7 @@ class FullStdout(BrokenStdout):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_full_disk_is_told_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_told_once(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdout", FullStdout())
     pipe = Pipe()
     pipe.write_text("x")

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from rows import every_row
-from ybs.frontends.headless import prompt
-from ybs.frontends.headless.prompt import MAX_BYTES, UsageError, decoded, read_piped, whole_prompt
+from ybs.frontends.headless import output as prompt
+from ybs.frontends.headless.output import MAX_BYTES, UsageError, decoded, read_piped, whole_prompt
 
 
 class Stdin:

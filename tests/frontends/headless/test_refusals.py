@@ -113,10 +113,7 @@ TURNS: dict[str, tuple[list[list[ToolStarted | ToolFinished]], list[str]]] = {
     "read, but not written": ([done("read_file"), refused("write_file")], ["write_file"]),
     "refused first": ([refused("write_file"), done("write_file")], []),
     "another way": ([refused("write_file"), done("edit_file")], ["write_file"]),
-    "failed by itself": (
-        [done("edit_file", success=False), refused("edit_file")],
-        ["edit_file"],
-    ),
+    "failed by itself": ([done("edit_file", success=False), refused("edit_file")], ["edit_file"]),
     "the tests ran, no edit": (
         [done("run_shell", "make", **FAILED), refused("edit_file")],
         ["edit_file"],

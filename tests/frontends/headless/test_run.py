@@ -139,9 +139,7 @@ def test_what_to_do_about_an_error_is_told_with_options(out: Written) -> None:
         ("interrupted", False, True, 130),
     ],
 )
-def test_every_end_has_its_exit_code(
-    reason: Any, is_temporary: bool, is_blocked: bool, code: int
-) -> None:
+def test_every_end_has_its_exit_code(reason, is_temporary, is_blocked, code):
     finished = TurnFinished(reason=reason, is_temporary=is_temporary)
     assert exit_code(finished, is_blocked=is_blocked) == code
 
@@ -157,9 +155,7 @@ def test_every_end_has_its_exit_code(
         (YbsError("other"), 1),
     ],
 )
-def test_an_error_before_the_turn_has_its_exit_code(
-    error: YbsError, code: int, out: Written
-) -> None:
+def test_an_error_before_the_turn_has_its_exit_code(error, code, out):
     def opener(_options: object) -> Any:
         raise error
 
@@ -222,9 +218,7 @@ def send_signal(number: int, times: int = 1) -> Any:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_a_signal_stops_the_turn_and_the_result_is_still_written(
-    number: int, code: int, out: Written
-) -> None:
+def test_a_signal_stops_the_turn_and_the_result_is_still_written(number, code, out):
     session = FakeSession(send_signal(number))
     assert run(session, output_format="json") == code
     assert session.is_closed
@@ -246,9 +240,7 @@ def test_a_second_signal_leaves_a_turn_that_does_not_end(out: Written) -> None:
     assert session.is_closed
 
 
-def test_a_reader_that_goes_away_stops_the_turn_quietly(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reader_that_goes_away_stops_the_turn_quietly(monkeypatch, capfd):
     class Broken:
         buffer = property(lambda self: self)
 

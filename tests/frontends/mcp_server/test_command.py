@@ -87,9 +87,7 @@ async def serving(folder: Path, *words: str) -> AsyncIterator[Raw]:
         await process.communicate()
 
 
-async def test_the_sdks_own_client_works_with_the_process(
-    clients: Any, project: Path, generation: str
-) -> None:
+async def test_the_sdks_own_client_works_with_the_process(clients, project, generation):
     (project / "a").write_text("one\n")
     person = clients.Person("yes", "no")
     async with clients.as_process(project, generation, person=person) as client:
@@ -234,9 +232,7 @@ def test_nothing_but_the_protocol_reaches_standard_output(project: Path) -> None
         (("--profile", "none"), 3, "there is no such profile"),
     ],
 )
-def test_what_makes_no_sense_stops_it_before_it_serves(
-    words: tuple[str, ...], code: int, said: str, project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_makes_no_sense_stops_it_before_it_serves(words, code, said, project, capsys):
     assert main(["mcp", "serve", *words]) == code
     out, err = capsys.readouterr()
     assert out == ""

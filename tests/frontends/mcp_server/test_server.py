@@ -9,7 +9,7 @@ import pytest
 
 from processes import comes, is_running, names_in
 from ybs.core.events import Noticed
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError
 
 #: The first one imports the SDK, which takes seconds on a busy machine.
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
@@ -254,10 +254,7 @@ async def test_an_answer_counts_for_one_call_and_once(clients: Any, project: Pat
 
         async def write(name: str, **more: Any) -> Any:
             return await client.session.call_tool(
-                "write_file",
-                {"path": name, "content": "x"},
-                allow_input_required=True,
-                **more,
+                "write_file", {"path": name, "content": "x"}, allow_input_required=True, **more
             )
 
         asked = await write("a")

@@ -50,9 +50,7 @@ async def opened(client: Any, serving: Serving, **more: Any) -> str:
     return session
 
 
-async def test_a_terminal_a_program_and_one_that_never_reads_hold_one_session(
-    own: Path, project: Path, attach: Attach
-):
+async def test_a_terminal_a_program_and_one_that_never_reads_hold_one_session(own, project, attach):
     (project / "a").write_text("text")
     async with served(own, project, DELETE, "it is gone", "and so on") as serving:
         client, lazy = await serving.client(), await serving.bare(greets=True)
@@ -163,9 +161,7 @@ async def test_lines_wait_in_all_terminals_and_the_own_shell_is_that_of_the_term
         await client.close()
 
 
-async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
-    own: Path, project: Path, attach: Attach
-):
+async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(own, project, attach):
     begun = call("run_shell", command="echo 1 >> made; sleep 30")
     async with served(own, project, begun, "all done", "more") as serving:
         client = await serving.client()
@@ -192,9 +188,7 @@ async def test_a_terminal_goes_on_when_the_server_was_killed_in_a_turn(
         assert (project / "made").read_text() == "1\n"
 
 
-async def test_what_is_typed_in_an_incognito_session_is_not_kept(
-    own: Path, project: Path, attach: Attach
-):
+async def test_what_is_typed_in_an_incognito_session_is_not_kept(own, project, attach):
     async with served(own, project, "hello", "again") as serving:
         client = await serving.client()
         for is_incognito in (True, False):

@@ -29,9 +29,7 @@ def user_file(home: Path) -> Path:
     return path
 
 
-def test_the_settings_are_shown_one_a_line(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_settings_are_shown_one_a_line(project, capsys):
     lines = printed(capsys, "config", "show", "-m", "qwen3:14b").splitlines()
     assert 'llm.model = "qwen3:14b"' in lines
     assert 'safety.mode = "ask"' in lines
@@ -41,9 +39,7 @@ def test_config_alone_is_config_show(project: Path, capsys: pytest.CaptureFixtur
     assert printed(capsys, "config") == printed(capsys, "config", "show")
 
 
-def test_sources_say_where_a_value_comes_from(
-    project: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sources_say_where_a_value_comes_from(project, user_file, capsys):
     user_file.write_text('{"llm": {"model": "a"}}')
     shown = printed(capsys, "config", "show", "--sources")
     assert f'llm.model = "a"   (user  {user_file}' in shown
@@ -53,9 +49,7 @@ def test_sources_say_where_a_value_comes_from(
     assert printed_json(capsys, "config", "show", "--sources")["llm.model"]["layer"] == "user"
 
 
-def test_a_key_is_never_shown_whole(
-    project: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_is_never_shown_whole(project, user_file, capsys):
     user_file.write_text(msgspec.json.encode({"llm": {"api_key": KEY}}).decode())
     user_file.chmod(stat.S_IRUSR)
     for words in (["config", "show"], ["config", "--format", "json"], ["doctor"]):
@@ -68,25 +62,19 @@ def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "llm" in schema["properties"]
 
 
-def test_a_check_of_good_settings_is_zero(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_of_good_settings_is_zero(project, capsys):
     assert printed(capsys, "config", "check") == "Nothing is wrong with the settings.\n"
     assert printed_json(capsys, "config", "check") == {"problems": []}
 
 
-def test_a_check_of_bad_settings_is_three(
-    project: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_check_of_bad_settings_is_three(project, user_file, capsys):
     user_file.write_text('{"lmm": {}}')
     assert "lmm" in printed(capsys, "config", "check", code=3)
     (problem,) = printed_json(capsys, "config", "check", code=3)["problems"]
     assert str(user_file) in problem
 
 
-def test_warnings_go_to_standard_error(
-    project: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_go_to_standard_error(project, user_file, capsys):
     user_file.write_text("{broken")
     assert cli.main(["config", "show"]) == 0
     assert str(user_file) in capsys.readouterr().err
@@ -98,9 +86,7 @@ def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "a    bb  c␛[2J\naaa  b\n"
 
 
-def test_one_setting_is_printed_bare_and_a_section_by_its_names(
-    project: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_setting_is_printed_bare_and_a_section_by_its_names(project, user_file, capsys):
     user_file.write_text(
         '{"llm": {"model": "a"}, "providers": {"x": {"api_key": "sk-not-a-key-1"}}}'
     )
@@ -113,9 +99,7 @@ def test_one_setting_is_printed_bare_and_a_section_by_its_names(
     assert "There is no setting 'llm.modle'" in capsys.readouterr().err
 
 
-def test_a_setting_is_set_and_removed_and_one_that_is_not_there_is_no_success(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_setting_is_set_and_removed_and_one_that_is_not_there_is_no_success(project, capsys):
     key = "models.gpt-4.1.window"
     assert f"{key} is set in" in printed(capsys, "config", "set", key, "65536")
     assert printed(capsys, "config", "get", key) == "65536\n"

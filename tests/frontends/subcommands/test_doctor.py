@@ -15,7 +15,7 @@ from hosts import this_host
 from serving import serving
 from ybs import cli
 from ybs.frontends.subcommands import doctor
-from ybs.frontends.subcommands.finding import Finding, install, summary, write_findings
+from ybs.frontends.subcommands.doctor import Finding, install, summary, write_findings
 from ybs.security.sandbox.sandbox import Sandbox
 
 KEY = "sk-" + "abcdefgh" * 4
@@ -220,9 +220,7 @@ def test_the_doctor_says_how_a_provider_is_started(
     assert found["starter model"]["state"] == "ok"
 
 
-def test_a_chosen_server_that_does_not_run_is_needed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_chosen_server_that_does_not_run_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     endpoint = "http://127.0.0.1:1"
     found = found_by_the_doctor(capsys, "-p", "ollama", "--endpoint", endpoint, "-m", "x")
     provider = found["provider ollama"]
@@ -255,9 +253,7 @@ def test_the_chosen_model_is_looked_for_on_this_machine_only(
 def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "ybs.frontends.subcommands.finding.is_installed", lambda name: name == "dnf"
-    )
+    monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda name: name == "dnf")
     why = "bubblewrap is not installed for the whole system; landlock stands in for it"
     assert doctor.fix_for_backend(why) == "sudo dnf install bubblewrap"
     broken = "/usr/bin/bwrap does not work here: setting up uid map: Permission denied"
@@ -271,7 +267,7 @@ def test_the_fix_for_a_sandbox_is_what_keeps_it_away(
     assert (
         doctor.fix_for_backend("no filter for this machine", tmp_path) == "see `ybs help sandbox`"
     )
-    monkeypatch.setattr("ybs.frontends.subcommands.finding.is_installed", lambda _name: False)
+    monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda _name: False)
     assert install("git") == "install git"
 
 
@@ -287,7 +283,7 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")
     backend.name = "landlock (reduced)"
     found = doctor.look_at_sandbox(this_host(), Config())
-    assert (found.state, found.is_to_mend) == ("warning", True)
+    assert (found.state, found.needs_fix) == ("warning", True)
     assert "in mode auto, too, ybs asks before commands that write" in found.detail
 
 
@@ -312,16 +308,14 @@ def test_what_is_wrong_with_folders_is_said(
     assert doctor.look_at_sessions(tmp_path / "file" / "a").state == "warning"
     monkeypatch.setattr("os.access", lambda *_: False)
     assert "cannot be written" in doctor.look_at_sessions(tmp_path).detail
-    assert doctor.look_at_project(tmp_path).is_to_mend
+    assert doctor.look_at_project(tmp_path).needs_fix
     assert "cannot be made" in doctor.look_at_sessions(tmp_path / "a").detail
 
 
 def test_a_missing_program_comes_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(
-        "ybs.frontends.subcommands.finding.is_installed", lambda name: name == "apk"
-    )
+    monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda name: name == "apk")
     monkeypatch.setattr(doctor, "trusted_program", lambda *_, **__: None)
     monkeypatch.setattr("ybs.tools.searching.engine.program", lambda _environ, _folders: "")
     found = found_by_the_doctor(capsys)
@@ -336,11 +330,11 @@ def test_the_terminal_is_judged_by_what_it_can_do(monkeypatch: pytest.MonkeyPatc
     assert (kind.state, signs.state) == ("ok", "ok")
     assert "100 columns, 256 colours" in kind.detail
     assert doctor.look_at_kind("", {"TERM": "dumb"}).fix == "export TERM=xterm-256color"
-    assert doctor.look_at_kind("", {}).is_to_mend
+    assert doctor.look_at_kind("", {}).needs_fix
     monkeypatch.setenv("COLUMNS", "30")
-    assert doctor.look_at_kind("", {"TERM": "xterm"}).is_to_mend
+    assert doctor.look_at_kind("", {"TERM": "xterm"}).needs_fix
     assert doctor.look_at_encoding("ascii").fix == "export LC_ALL=C.UTF-8"
-    assert doctor.look_at_encoding("no such").is_to_mend
+    assert doctor.look_at_encoding("no such").needs_fix
     assert doctor.colours({"TERM": "xterm", "NO_COLOR": "1"}) == "no colour (NO_COLOR)"
     assert doctor.colours({"TERM": "dumb", "COLORTERM": "truecolor"}) == "no colour"
     assert doctor.colours({"TERM": "xterm", "COLORTERM": "truecolor"}) == "true colour"

@@ -70,9 +70,7 @@ def test_comments_of_the_person_stay(home: Path):
 @pytest.mark.parametrize(
     "text", ['{\n// mine\n"agent_servers": {}}', "[]", "// nothing", '{"agent_servers": 5}']
 )
-def test_what_cannot_be_added_to_is_left_as_it_is(
-    home: Path, text: str, capsys: pytest.CaptureFixture[str]
-):
+def test_what_cannot_be_added_to_is_left_as_it_is(home, text, capsys):
     file = home / ".config/zed/settings.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)

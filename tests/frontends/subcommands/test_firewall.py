@@ -11,15 +11,19 @@ import pytest
 from secrets_corpus.drawing import draw
 from secrets_corpus.shapes import private_key
 
-from ybs.config.schema import FirewallSettings as Settings
+from hosts import this_host
 from ybs.frontends.subcommands import firewall
 from ybs.frontends.subcommands.firewall import scan
+from ybs.session.options import Options
 
 TOKEN = draw("ghp_[A-Za-z0-9]{36}", Random(3))
 
 
 def run(*files: object, form: str = "json") -> int:
-    return scan(Namespace(files=[str(file) for file in files], format=form), Settings())
+    return scan(
+        Namespace(files=[str(file) for file in files], format=form),
+        Options(host=this_host(), folder=Path()),
+    )
 
 
 def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:

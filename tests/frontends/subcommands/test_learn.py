@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from learning.past_sessions import CHANGELOG, turn, write
+from rows import every_row
 from ybs.cli import main
 
 
@@ -80,8 +81,6 @@ def test_a_deleted_session_is_unlearned(home: Path):
 
 
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize(
-    "words", [["accept"], ["list", "3"], ["why", "1", "2"], ["forget", "1", "--all"]]
-)
+@every_row("words", [["accept"], ["list", "3"], ["why", "1", "2"], ["forget", "1", "--all"]])
 def test_bad_usage(words: list[str]):
     assert main(["learn", *words]) == 2

@@ -70,9 +70,7 @@ def test_the_files_that_a_query_is_about_come_first_and_what_is_hidden_does_not_
 
 
 @pytest.mark.integration
-def test_the_budget_holds_and_without_a_query_there_is_an_overview(
-    harbour: Path, capsys: Capture
-) -> None:
+def test_the_budget_holds_and_without_a_query_there_is_an_overview(harbour, capsys):
     for number in range(300):
         (harbour / f"part_{number}.py").write_text(f"def part_{number}():\n    pass\n")
     for tokens in (1, 20, 200):
@@ -126,9 +124,7 @@ def test_what_cannot_be_mapped_is_told(project: Path, capsys: Capture) -> None:
     assert cli.main(["map", "a", "b"]) == 2
 
 
-def test_no_model_and_no_broken_settings_stop_it(
-    harbour: Path, home: Path, capsys: Capture
-) -> None:
+def test_no_model_and_no_broken_settings_stop_it(harbour, home, capsys):
     own = home / ".config" / "ybs" / "config.json"
     own.parent.mkdir(parents=True)
     own.write_text('{"llm": {"provider": "none"}, "context": {"repo_map_tokens": "many"}, ')
@@ -140,9 +136,7 @@ def test_no_model_and_no_broken_settings_stop_it(
 
 @pytest.mark.integration
 @every_row("words, is_kept", [([], True), (["--no-cache"], False), (["--incognito"], False)])
-def test_the_index_is_kept_unless_that_is_not_wanted(
-    words: list[str], is_kept: bool, harbour: Path, home: Path, capsys: Capture
-) -> None:
+def test_the_index_is_kept_unless_that_is_not_wanted(words, is_kept, harbour, home, capsys):
     os.environ["YBS_HOME"] = str(home / f"own{len(words)}{''.join(words)}")
     try:
         assert mapped(capsys, *words)["files"]
@@ -153,9 +147,7 @@ def test_the_index_is_kept_unless_that_is_not_wanted(
 
 
 @pytest.mark.integration
-def test_names_that_act_on_a_terminal_are_written_so_that_they_do_not(
-    project: Path, capsys: Capture
-) -> None:
+def test_names_that_act_on_a_terminal_are_written_so_that_they_do_not(project, capsys):
     names = ["tide\x1b[31m.py", "tide\nline.py", os.fsdecode(b"tide\xff.py"), "tide\u202e.py"]
     for name in names:
         (project / name).write_text(TIDE)

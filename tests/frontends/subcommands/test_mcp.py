@@ -136,9 +136,7 @@ def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
     assert (code, "the project's own file" in err) == (1, True)
 
 
-def test_servers_of_other_agents_are_shown_and_added(
-    ybs: Run, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_servers_of_other_agents_are_shown_and_added(ybs, home, monkeypatch):
     key = "ghp_" + "Zk3vQ9xLr2Tn7WbY5cHs8JdF4gPm1AeUo6Ri"
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text(
@@ -163,8 +161,10 @@ def test_servers_of_other_agents_are_shown_and_added(
     monkeypatch.setattr("builtins.input", lambda: "n")
     code, out, err = ybs("mcp", "import")
     assert (code, settings()) == (5, {})
-    assert "db (~/.cursor/mcp.json): uvx db --key [ybs:secret:" in out
-    assert "web (~/.cursor/mcp.json): https://web/mcp?…" in out
+    shown = 'command "uvx", args "db"; "--key"; "[ybs:secret:github-token#1]", env TOKEN "****"'
+    assert f"db (~/.cursor/mcp.json): {shown}\n" in out
+    assert 'web (~/.cursor/mcp.json): url "https://web/mcp?key=[ybs:secret:' in out
+    assert 'headers X "${NOT_SET}"' in out
     assert "NOT_SET goes to https://web (the MCP server web)." in out
     assert "~/.claude.json cannot be used: it is damaged" in err
     assert (
@@ -180,11 +180,11 @@ def test_servers_of_other_agents_are_shown_and_added(
     code, out, err = ybs("mcp", "import")
     assert (code, out) == (0, "")
     assert err.endswith("No MCP servers were found that are not there yet.\n")
-    args = ["run", " " * 300, "-v", "/:/host"]
-    (home / "mine.json").write_text(
-        json.dumps({"mcpServers": {"x": {"command": "x", "args": args}}})
-    )
-    assert "x run -v /:/host" in " ".join(ybs("mcp", "import", str(home / "mine.json"))[1].split())
+    hidden = {"command": "x", "args": ["run", "#" * 30_000, "--token", "rm -r x"]}
+    hidden["env"] = {"X_TOKEN": "$(rm -r y)", "Y_TOKEN": "########"}
+    (home / "mine.json").write_text(json.dumps({"mcpServers": {"x": hidden}}))
+    out = ybs("mcp", "import", str(home / "mine.json"))[1]
+    assert f'args "run"; "{"#" * 30_000}"; "--token"; "rm -r x", env X_TOKEN "$(rm -r y)"' in out
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
 

@@ -57,9 +57,7 @@ def test_other_model_files_are_listed_too(capsys: pytest.CaptureFixture[str]) ->
     assert [(each["name"], each["is_installed"]) for each in shown[1:]] == [("mine", True)]
 
 
-def test_installing_shows_progress_on_standard_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_installing_shows_progress_on_standard_error(monkeypatch, capsys):
     async def install(_host: Host, progress: Callable[[int, int, str], None]) -> Path:
         for percent in (0, 3, 12, 19, 50):
             progress(percent, 100, "fetching")
@@ -84,9 +82,7 @@ def test_installing_a_model_is_another_word_for_downloading_it() -> None:
         assert (arguments.action, arguments.model_name) == ("download", "qwen3-4b")
 
 
-def test_an_index_that_cannot_be_reached_is_temporary(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_index_that_cannot_be_reached_is_temporary(monkeypatch, capsys):
     async def install(_host: Host, _progress: object) -> Path:
         raise ProviderDown("the package index did not provide part 1")
 
@@ -95,9 +91,7 @@ def test_an_index_that_cannot_be_reached_is_temporary(
     assert "did not provide part 1" in capsys.readouterr().err
 
 
-def test_on_a_terminal_progress_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_on_a_terminal_progress_is_one_line(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     progress = DownloadProgress()
     progress(1, 100, "fetching")
@@ -109,9 +103,7 @@ def test_on_a_terminal_progress_is_one_line(
     )
 
 
-def test_the_status_of_the_server_never_shows_its_key(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_status_of_the_server_never_shows_its_key(monkeypatch, capsys):
     assert "is not running" in printed(capsys, "status")
     monkeypatch.setattr(server, "running", lambda _host: RUNNING)
     monkeypatch.setattr(server, "is_healthy", lambda _running: True)
@@ -122,9 +114,7 @@ def test_the_status_of_the_server_never_shows_its_key(
     assert "secret-key" not in text + str(data)
 
 
-def test_stopping_and_removing_what_is_not_there_is_no_error(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_stopping_and_removing_what_is_not_there_is_no_error(capsys):
     assert printed(capsys, "stop") == "No local server was running.\n"
     assert "was not installed" in printed(capsys, "remove")
 
@@ -137,9 +127,7 @@ def test_removing_deletes_the_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.integration
-def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(monkeypatch, capsys):
     text = printed(capsys)
     assert "This machine: 2 cores, 8.0 GB of memory (6.0 GB free)" in text
     assert "Best for it: qwen2.5-coder-1.5b-instruct-q4_k_m (window 8,192, on the CPU" in text
@@ -157,9 +145,7 @@ def test_the_list_says_what_is_best_for_this_machine_and_what_ollama_has(
 
 
 @pytest.mark.integration
-def test_what_can_be_reached_is_data_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_can_be_reached_is_data_too(monkeypatch, capsys):
     body = b'{"models": [{"name": "qwen3-coder:480b-cloud", "size": 384}]}'
     with open_hub(gives(body)) as ollama:
         monkeypatch.setenv("OLLAMA_HOST", ollama.url)
@@ -198,9 +184,7 @@ def test_a_name_that_is_not_found_out_holds_up_nobody(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.integration
-def test_a_model_is_downloaded_chosen_and_removed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_is_downloaded_chosen_and_removed(monkeypatch, capsys):
     with open_hub(gives()) as hub:
         monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
         text = printed(capsys, "download", "a/b/mine.gguf")
@@ -217,9 +201,7 @@ def test_a_model_is_downloaded_chosen_and_removed(
 
 
 @pytest.mark.integration
-def test_a_file_that_is_there_is_compared_with_the_checksum_that_is_given(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_there_is_compared_with_the_checksum_that_is_given(monkeypatch, capsys):
     with open_hub(gives()) as hub:
         monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
         printed(capsys, "download", "a/b/mine.gguf")
@@ -240,9 +222,7 @@ def test_a_download_that_is_not_whole_can_be_removed(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.integration
-def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_name_the_best_model_for_this_machine_is_downloaded(monkeypatch, capsys):
     with open_hub(gives()) as hub:
         monkeypatch.setenv("YBS_LOCAL__HUB", hub.url)
         assert cli.main(["models", "download", "--format", "json"]) == 75
@@ -253,9 +233,7 @@ def test_without_a_name_the_best_model_for_this_machine_is_downloaded(
     assert not starter_path(this_host()).exists()
 
 
-def test_with_ollama_as_the_provider_ollama_downloads(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_ollama_as_the_provider_ollama_downloads(monkeypatch, capsys):
     with open_hub(gives(b'{"status": "success"}\n')) as ollama:
         monkeypatch.setenv("OLLAMA_HOST", ollama.url)
         text = printed(capsys, "download", "qwen3:8b", "-p", "ollama")
@@ -272,24 +250,18 @@ def test_with_ollama_as_the_provider_ollama_downloads(
         (("download", "a/b/x.bin"), 3, "is not the name of a GGUF file"),
     ],
 )
-def test_a_model_that_is_not_there_is_named(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], code: int, said: str
-) -> None:
+def test_a_model_that_is_not_there_is_named(capsys, words, code, said):
     assert cli.main(["models", *words]) == code
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [("use",), ("stop", "x"), ("list", "x")])
-def test_a_name_too_many_or_too_few_is_bad_usage(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
-) -> None:
+def test_a_name_too_many_or_too_few_is_bad_usage(capsys, words):
     assert cli.main(["models", *words]) == 2
     assert "ybs models" in capsys.readouterr().err
 
 
-def test_removing_a_model_ends_the_server_that_runs_it_and_no_other(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_removing_a_model_ends_the_server_that_runs_it_and_no_other(monkeypatch, capsys):
     stopped: list[str] = []
 
     async def stop(_host: Host) -> bool:

@@ -47,3 +47,11 @@ def test_a_damaged_file_is_a_warning(project: Path, capsys: pytest.CaptureFixtur
     assert code == 0
     assert out.startswith("No rules")
     assert "is damaged" in err
+
+
+def test_what_is_kept_for_a_project_only_denies_where_others_speak(project: Path):
+    rules = ProjectRules(this_host(), project)
+    for kind in ("grants", "allow", "deny"):
+        rules.add(kind, f"run_shell({kind})")
+    record = ProjectRules(this_host(), project, only_denies=True).record
+    assert (record.grants, record.allow, record.deny) == ((), (), ("run_shell(deny)",))

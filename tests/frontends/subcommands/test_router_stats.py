@@ -35,7 +35,7 @@ def used(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         store.add(
             StoredDecision(id=name, arm=arm, kind="fix", reason="why it is", considered=considered)
         )
-    store.label("1a", Signal(name="checked", reward=1.0, weight=1.0))
+    store.label("1a", Signal("checked", 1.0, 1.0))
     store.settle("1a")
     lease = Pools(database, {}).reserve("a", "a/x", Estimate())
     assert isinstance(lease, Reservation)

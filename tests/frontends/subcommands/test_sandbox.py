@@ -51,16 +51,12 @@ def test_a_command_that_a_signal_ended_has_its_number(project: Path) -> None:
         (["sandbox", "exec", "--nonsense", "--", "ls"], 2, "nonsense"),
     ],
 )
-def test_what_is_no_command_is_bad_usage(
-    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_command_is_bad_usage(words, code, said, capsys):
     assert main(words) == code
     assert said in capsys.readouterr().err
 
 
-def test_the_home_folder_is_no_project(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_home_folder_is_no_project(home, monkeypatch, capsys):
     monkeypatch.chdir(home)
     assert main(["sandbox", "exec", "--", "ls"]) == 1
     assert "home folder" in capsys.readouterr().err

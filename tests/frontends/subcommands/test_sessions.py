@@ -248,8 +248,8 @@ def test_a_deletion_is_asked_about_and_leaves_what_is_open(
         asked.append(text)
         return answers.pop()
 
-    monkeypatch.setattr("ybs.frontends.subcommands.sessions.ask_line", ask)
-    assert "Nothing was deleted." in ran(capsys, "delete", "One", "Two", code=5)[0]
+    monkeypatch.setattr("ybs.frontends.headless.output.ask_line", ask)
+    assert "Nothing was deleted." in ran(capsys, "delete", "One", "Two", code=5)[1]
     assert asked == ["Delete 2 sessions? This cannot be undone. [y/N] "]
     assert left() == names
     assert ran(capsys, "delete", "One", names[0])[0].endswith("Deleted 1 session.\n")

@@ -212,7 +212,7 @@ def test_a_person_at_a_terminal_is_asked(
         return Answer(is_allowed=len(questions) > 1, reason="not now")
 
     monkeypatch.setattr(cli, "is_terminal", lambda _stream: True)
-    monkeypatch.setattr("ybs.frontends.terminal.questions.ask.ask", ask)
+    monkeypatch.setattr("ybs.frontends.terminal.questions.late.ask", ask)
     words = ["write_file", '{"path": "a", "content": "x"}']
     assert called(capsys, *words, code=5)[0]["output"] == "Refused: not now"
     assert called(capsys, *words)[0]["success"]
@@ -236,10 +236,7 @@ def test_warnings_about_the_settings_are_told(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_call(
-    number: signal.Signals,
-    code: int,
-    project: Path,
-    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals, code: int, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def wait(_question: Question, _sandbox: str) -> Answer:
         asyncio.get_running_loop().call_soon(os.kill, os.getpid(), number)

@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from hosts import this_host
+from hosts import this_host, trust
 from ybs.core.errors import ConfigError
-from ybs.frontends.subcommands.trust import trust
 from ybs.trust.settings import load
 
 OWN = "Your own MCP servers, hooks and tools start"

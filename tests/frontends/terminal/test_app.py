@@ -16,7 +16,7 @@ from ybs.config.host import Host
 from ybs.config.schema import Config, UiSettings
 from ybs.frontends.terminal import app
 from ybs.frontends.terminal.app import chat, open_or_set_up
-from ybs.frontends.terminal.questions.trust import ask_trust
+from ybs.frontends.terminal.questions.late import ask_trust
 from ybs.providers.local import models
 from ybs.session.options import Options
 from ybs.session.settings import load_settings
@@ -191,7 +191,7 @@ def test_a_project_that_wants_something_is_asked_about_before_anything_is_opened
     wanting(project)
     seen = opened_with(monkeypatch)
     monkeypatch.setattr(
-        "ybs.frontends.terminal.questions.trust.ask_trust", partial(ask_trust, read=lambda _: "yes")
+        "ybs.frontends.terminal.questions.late.ask_trust", partial(ask_trust, read=lambda _: "yes")
     )
     open_or_set_up(Options(host=this_host(), folder=project))
     assert load_settings(seen[0]).config.hooks
@@ -216,7 +216,7 @@ def test_what_is_no_clear_yes_trusts_nothing(
     wanting(project)
     seen = opened_with(monkeypatch)
     monkeypatch.setattr(
-        "ybs.frontends.terminal.questions.trust.ask_trust", partial(ask_trust, read=read)
+        "ybs.frontends.terminal.questions.late.ask_trust", partial(ask_trust, read=read)
     )
     open_or_set_up(Options(host=this_host(), folder=project))
     assert not load_settings(seen[0]).config.hooks
@@ -246,7 +246,7 @@ def test_a_no_is_remembered_until_the_files_change(
     wanting(project)
     opened_with(monkeypatch)
     monkeypatch.setattr(
-        "ybs.frontends.terminal.questions.trust.ask_trust", partial(ask_trust, read=no)
+        "ybs.frontends.terminal.questions.late.ask_trust", partial(ask_trust, read=no)
     )
     options = Options(host=this_host(), folder=project)
     open_or_set_up(options)
@@ -263,7 +263,7 @@ def test_the_model_is_chosen_before_the_project_is_asked_about(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanting(project)
-    monkeypatch.setattr("ybs.frontends.terminal.questions.trust.ask_trust", unexpected_trust)
+    monkeypatch.setattr("ybs.frontends.terminal.questions.late.ask_trust", unexpected_trust)
     choosing(monkeypatch, None)
     with pytest.raises(NothingConfigured):
         open_or_set_up(Options(host=this_host(), folder=project))

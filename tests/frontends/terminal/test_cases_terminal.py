@@ -38,8 +38,8 @@ from ybs.frontends.headless.output import (
 )
 from ybs.frontends.terminal.output import GatedOutput
 from ybs.frontends.terminal.plain.plain import PlainTerminal
-from ybs.frontends.terminal.questions.ask import ask
 from ybs.frontends.terminal.questions.confirm import whole_body
+from ybs.frontends.terminal.questions.late import ask
 from ybs.security.gate import drawn
 from ybs.security.unicode import printable
 

@@ -48,9 +48,7 @@ def test_programs_are_those_of_the_desktop_in_front_of_the_person() -> None:
 
 
 @pytest.mark.integration
-async def test_the_first_program_that_works_gets_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_first_program_that_works_gets_the_text(tmp_path, monkeypatch):
     project, own = tmp_path / "project", tmp_path / "own"
     for folder in (project / "bin", own):
         folder.mkdir(parents=True, mode=0o755)
@@ -74,9 +72,7 @@ async def test_the_first_program_that_works_gets_the_text(
 
 
 @pytest.mark.integration
-async def test_a_program_that_hangs_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_program_that_hangs_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(clipboard, "PROGRAM_SECONDS", 0.05)
     install(tmp_path, "wl-copy", "exec sleep 60")
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "WAYLAND_DISPLAY": "w"}

@@ -185,8 +185,8 @@ async def test_t05_a_question_lets_another_program_have_its_keys() -> None:
 @asynccontextmanager
 async def choosing(*script: object) -> AsyncGenerator[Stage]:
     session = FakeSession(*script)  # type: ignore[arg-type] # cues
-    items = [MenuItem(line=f"/mode {name}", label=name) for name in ("ask", "plan", "bypass")]
-    session.replies["/mode"] = Reply(text="", menu=Menu(title="A mode", items=tuple(items)))
+    items = [MenuItem(f"/mode {name}", name) for name in ("ask", "plan", "bypass")]
+    session.replies["/mode"] = Reply(text="", menu=Menu("A mode", tuple(items)))
     async with staged(session, prompt="go" if script else "") as stage:
         await stage.until(lambda: session.is_busy == bool(script))
         stage.terminal.work.submit("/mode")

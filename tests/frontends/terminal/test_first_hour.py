@@ -113,9 +113,7 @@ async def test_a_lone_escape_is_over_before_the_next_letter() -> None:
         assert stage.session.lines == []
 
 
-async def test_enter_takes_the_only_file_that_fits_and_sends_one_that_is_written_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_enter_takes_the_only_file_that_fits_and_sends_one_that_is_written_out(monkeypatch):
     from prompt_toolkit.buffer import CompletionState
     from prompt_toolkit.completion import Completion
 

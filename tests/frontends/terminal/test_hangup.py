@@ -20,11 +20,7 @@ class Loop:
 
 @every_row(
     ("looks", "expected"),
-    [
-        ([True], [GONE]),
-        ([False, False], [RELOAD]),
-        ([False, True], [RELOAD, GONE]),
-    ],
+    [([True], [GONE]), ([False, False], [RELOAD]), ([False, True], [RELOAD, GONE])],
 )
 def test_what_a_hangup_means_is_said_by_the_terminal(looks: list[bool], expected: list[Any]):
     loop, done = Loop(), list[Any]()

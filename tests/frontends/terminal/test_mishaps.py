@@ -48,9 +48,7 @@ async def test_an_error_of_a_turn_a_command_or_a_callback_is_a_line_and_the_work
     assert stage.code == 0
 
 
-async def test_an_error_that_does_not_stop_ends_the_session(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_an_error_that_does_not_stop_ends_the_session(capsys):
     def stumbles() -> None:
         raise LookupError(EVIL)
 
@@ -65,9 +63,7 @@ async def test_an_error_that_does_not_stop_ends_the_session(
     assert capsys.readouterr().err == ""
 
 
-async def test_where_no_screen_is_drawn_it_is_written_down_in_words_that_act_on_nothing(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_where_no_screen_is_drawn_it_is_written_down_in_words_that_act_on_nothing(capsys):
     loop = asyncio.get_running_loop()
     put_mishap(loop, {"message": EVIL})
     assert capsys.readouterr().err == ""

@@ -47,9 +47,7 @@ async def rings(how: How, *script: Cue) -> str:
         return "".join(part for part in stage.raw.split("\x1b") if "\x07" in part)
 
 
-async def test_long_work_rings_once_at_its_end_and_short_or_stopped_work_does_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_long_work_rings_once_at_its_end_and_short_or_stopped_work_does_not(monkeypatch):
     for name in ("TMUX", "STY", "VTE_VERSION"):
         monkeypatch.delenv(name, raising=False)
     assert (await rings("bell", takes(20.0))).count("\x07") == 1

@@ -9,8 +9,16 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import DummyOutput
 
 from ybs.frontends.terminal.clipboard import osc52
-from ybs.frontends.terminal.notify import BELL, DONE, WAITS, call, passed_on
-from ybs.frontends.terminal.output import GatedOutput, act, is_known
+from ybs.frontends.terminal.output import (
+    BELL,
+    DONE,
+    WAITS,
+    GatedOutput,
+    act,
+    call,
+    is_known,
+    passed_on,
+)
 
 PLACES: tuple[dict[str, str], ...] = ({}, {"TMUX": "/t,1,0"}, {"STY": "1.pts"})
 

@@ -66,9 +66,7 @@ def person() -> Iterator[Person]:
 
 
 @pytest.mark.integration
-async def test_it_has_the_persons_folder_environment_and_a_terminal(
-    person: Person, project: Path
-) -> None:
+async def test_it_has_the_persons_folder_environment_and_a_terminal(person, project):
     ran = await person.runs(
         'echo "$MARK in $PWD"; test -t 0 && test -t 1 && test -t 2 && test -r /dev/tty && echo tty',
         project,
@@ -94,9 +92,7 @@ def test_a_shell_that_is_not_one_is_not_taken() -> None:
 
 
 @pytest.mark.integration
-async def test_what_is_typed_goes_to_the_program_and_ctrl_c_too(
-    person: Person, project: Path
-) -> None:
+async def test_what_is_typed_goes_to_the_program_and_ctrl_c_too(person, project):
     task = person.begins(
         "trap 'echo caught; exit 7' INT; read line; echo got $line; while :; do sleep 0.05; done",
         project,
@@ -110,9 +106,7 @@ async def test_what_is_typed_goes_to_the_program_and_ctrl_c_too(
 
 
 @pytest.mark.integration
-async def test_the_modes_are_restored_after_a_program_that_died_without_doing_so(
-    person: Person, project: Path
-) -> None:
+async def test_the_modes_are_restored_after_a_program_that_died_without_doing_so(person, project):
     before = termios.tcgetattr(person.terminal)
     ran = await person.runs(
         "stty raw -echo; printf 'kept\\033[?1049h\\033[?25l\\033[?1000;1006h\\033[1mhidden'; kill -9 $$",
@@ -126,9 +120,7 @@ async def test_the_modes_are_restored_after_a_program_that_died_without_doing_so
 
 
 @pytest.mark.integration
-async def test_modes_that_the_program_took_back_are_left_alone(
-    person: Person, project: Path
-) -> None:
+async def test_modes_that_the_program_took_back_are_left_alone(person, project):
     await person.runs("printf '\\033[?1049h\\033[?2004hx\\033[?2004l\\033[?1049l\\n'", project)
     assert person.seen.count(b"\x1b[?1049l") == 1
     assert person.seen.endswith(b"\x1b[0m\x1b>")
@@ -150,9 +142,7 @@ async def test_it_follows_the_size_of_the_terminal(person: Person, project: Path
 
 
 @pytest.mark.integration
-async def test_of_long_output_beginning_and_end_are_kept(
-    person: Person, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_of_long_output_beginning_and_end_are_kept(person, project, monkeypatch):
     monkeypatch.setattr("ybs.frontends.terminal.own_shell.MOST_HEAD", 100)
     monkeypatch.setattr("ybs.frontends.terminal.own_shell.MOST_TAIL", 200)
     ran = await person.runs("echo first; yes 0123456789 | head -n 3000; echo last", project)
@@ -172,9 +162,7 @@ async def test_what_is_kept_is_clean(person: Person, project: Path) -> None:
 
 
 @pytest.mark.integration
-async def test_what_goes_on_in_the_background_keeps_nobody_waiting(
-    person: Person, project: Path
-) -> None:
+async def test_what_goes_on_in_the_background_keeps_nobody_waiting(person, project):
     async with asyncio.timeout(5):
         ran = await person.runs("trap '' HUP; sleep 8 & echo $!", project)
     assert ran.exit_code == 0
@@ -182,9 +170,7 @@ async def test_what_goes_on_in_the_background_keeps_nobody_waiting(
 
 
 @pytest.mark.integration
-async def test_who_stops_it_ends_the_program_and_gets_the_terminal_back(
-    person: Person, project: Path
-) -> None:
+async def test_who_stops_it_ends_the_program_and_gets_the_terminal_back(person, project):
     before = termios.tcgetattr(person.terminal)
     task = person.begins("echo pid $$; trap '' HUP TERM; while :; do sleep 0.05; done", project)
     await person.sees(b"\n")

@@ -14,11 +14,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from fake_session import EndTurn, FakeSession, asks, hangs, question_of, says
-from ybs.core.events import (
-    ThinkingStreamed,
-    ToolFinished,
-    ToolStarted,
-)
+from ybs.core.events import ThinkingStreamed, ToolFinished, ToolStarted
 from ybs.core.ports import Answer
 from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table, TerminalActions
@@ -69,12 +65,12 @@ async def test_lines_that_waited_behind_a_stopped_turn_are_told_and_not_sent(tal
 @pytest.mark.integration
 async def test_a_menu_is_a_numbered_list(talking: Open) -> None:
     items = (
-        MenuItem(line="/model a", label="model-a", detail="32k", is_current=True),
-        MenuItem(line="/model b", label="model-b\x1b[2J"),
+        MenuItem("/model a", "model-a", "32k", is_current=True),
+        MenuItem("/model b", "model-b\x1b[2J"),
     )
     session = FakeSession()
-    session.replies["/model"] = Reply(text="the same", menu=Menu(title="A model:", items=items))
-    session.replies["/none"] = Reply(text="none", menu=Menu(title="None", items=()))
+    session.replies["/model"] = Reply(text="the same", menu=Menu("A model:", items))
+    session.replies["/none"] = Reply(text="none", menu=Menu("None", ()))
     async with talking(session) as talk:
         talk.types("/model\n")
         await talk.sees("Number (Enter for none): ")

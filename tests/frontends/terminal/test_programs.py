@@ -1,7 +1,5 @@
 """Subcommands that run on the terminal of a chat."""
 
-from pathlib import Path
-
 import pytest
 
 from scripted import OpenAIServer
@@ -12,9 +10,7 @@ from ybs.testing import ScriptedModel
 
 
 @pytest.mark.integration
-async def test_the_machine_is_checked_for_the_model_in_use(
-    project: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_machine_is_checked_for_the_model_in_use(project, capfd):
     async with OpenAIServer([], models=("here",)) as server:
         options = {"provider": "openai", "endpoint": server.url, "model": "gone"}
         async with Session(Options.of(project, options)) as session:
@@ -23,9 +19,7 @@ async def test_the_machine_is_checked_for_the_model_in_use(
 
 
 @pytest.mark.integration
-async def test_with_no_model_chosen_the_machine_is_checked_as_the_settings_say(
-    project: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_with_no_model_chosen_the_machine_is_checked_as_the_settings_say(project, capfd):
     async with Session(Options.of(project, {"model": ScriptedModel([])})) as session:
         await run_subcommand("doctor", session, has_input=False)
     assert "missing  provider" in capfd.readouterr().out

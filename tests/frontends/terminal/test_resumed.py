@@ -69,9 +69,7 @@ async def test_the_terminal_draws_the_last_exchange_before_the_first_prompt() ->
         await stage.sees("Next.")
 
 
-async def test_plain_tells_the_last_exchange_in_sentences(
-    talking: Callable[..., Any],
-) -> None:
+async def test_plain_tells_the_last_exchange_in_sentences(talking: Callable[..., Any]) -> None:
     session = FakeSession()
     session.resumed = RESUMED
     async with talking(session) as talk:

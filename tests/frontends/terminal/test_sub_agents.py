@@ -131,11 +131,7 @@ def headless(
         settings = {"provider": "openai", "endpoint": server.url, "model": "m"}
         options = Options.of(project, {**settings, "sandbox": False})
         return run_once(
-            options,
-            prompt="go",
-            output_format=output_format,
-            is_verbose=is_verbose,
-            opener=opener,
+            options, prompt="go", output_format=output_format, is_verbose=is_verbose, opener=opener
         )
 
 
@@ -259,9 +255,7 @@ async def test_the_plain_terminal_names_who_begins_ends_and_calls(talking: Open)
 
 
 @pytest.mark.integration
-async def test_what_they_do_while_a_question_stands_there_is_told_after_its_answer(
-    talking: Open,
-) -> None:
+async def test_what_they_do_while_a_question_stands_there_is_told_after_its_answer(talking):
     async def asks_meanwhile(session: FakeSession) -> None:
         question = msgspec.structs.replace(question_of("write_file", "write"), agent="one-1")
         asking = asyncio.ensure_future(session.confirm(question))
@@ -298,9 +292,7 @@ def test_print_shows_the_main_agents_answer_alone(
 
 
 @pytest.mark.integration
-def test_the_result_as_json_counts_what_they_used(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_result_as_json_counts_what_they_used(project, tmp_path, capsys):
     assert headless(project, tmp_path, "json") == 0
     used = msgspec.json.decode(capsys.readouterr().out)["usage"]
     theirs = sum(

@@ -257,9 +257,7 @@ async def test_a_stopped_turn_takes_its_hint_with_it() -> None:
 
 
 @pytest.mark.parametrize(("environ", "broken"), [({}, 1), ({"XTERM_VERSION": "XTerm(390)"}, 0)])
-async def test_a_narrower_screen_is_cleared_of_lines_that_were_broken(
-    environ: dict[str, str], broken: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_narrower_screen_is_cleared_of_lines_that_were_broken(environ, broken, monkeypatch):
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
 
@@ -436,9 +434,7 @@ async def test_a_signal_to_end_closes_the_session() -> None:
     assert not session.is_busy
 
 
-async def test_nothing_is_loaded_any_more_after_leaving_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_nothing_is_loaded_any_more_after_leaving_at_once(monkeypatch):
     monkeypatch.setattr(terminal_module, "WARM_UP_SECONDS", 61.0)
     loop, timers = asyncio.get_running_loop(), list[asyncio.TimerHandle]()
     call_later = loop.call_later

@@ -10,7 +10,7 @@ from ybs.commands.open import SlashCommands
 from ybs.config.schema import Config, UiSettings
 from ybs.core.events import Titled
 from ybs.core.ports import Answer, Question
-from ybs.frontends.terminal.window_title import KEEP, RESTORE, window_title
+from ybs.frontends.terminal.output import KEEP, RESTORE, window_title
 from ybs.session.session import Session
 from ybs.testing import ScriptedModel, call
 

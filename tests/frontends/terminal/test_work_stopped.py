@@ -143,8 +143,8 @@ async def test_words_for_a_turn_that_broke_are_given_back_and_the_next_line_goes
 
 async def test_a_choice_from_a_menu_is_not_given_back_as_words() -> None:
     session = FakeSession(hangs)
-    items = (MenuItem(line="/model other", label="other"),)
-    session.replies["/model"] = Reply(text="", menu=Menu(title="Models", items=items))
+    items = (MenuItem("/model other", "other"),)
+    session.replies["/model"] = Reply(text="", menu=Menu("Models", items))
     async with staged(session, prompt="go") as stage:
         await stage.sees("so far")
         stage.terminal.work.choose("/model other")

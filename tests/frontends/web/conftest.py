@@ -40,7 +40,7 @@ class Site:
 
     def entered(self) -> httpx2.AsyncClient:
         """Return a browser that has logged in."""
-        secrets, browser = self.access.begin("a browser", "127.0.0.1"), self.browser()
+        secrets, browser = self.access.begin("a browser", "127.0.0.1", ORIGIN), self.browser()
         browser.cookies.set(PLACE.cookie, secrets.cookie)
         browser.headers[TOKEN_HEADER] = secrets.token
         return browser

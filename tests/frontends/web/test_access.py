@@ -19,6 +19,8 @@ from ybs.frontends.web.access import (
     WebLogins,
 )
 
+HERE = "http://127.0.0.1:8707"
+
 
 class Clock:
     def __init__(self) -> None:
@@ -53,29 +55,29 @@ def test_only_the_newest_links_are_kept():
 
 def test_a_login_needs_both_of_its_secrets():
     access = WebLogins(None)
-    one, other = access.begin("one", "127.0.0.1"), access.begin("other", "127.0.0.1")
-    assert access.find(one.cookie, one.token) == one.login
+    one, other = access.begin("one", "127.0.0.1", HERE), access.begin("other", "127.0.0.1", HERE)
+    assert access.find(one.cookie, one.token, HERE) == one.login
     for cookie, token in ((one.cookie, ""), ("", one.token), (one.cookie, other.token)):
-        assert access.find(cookie, token) is None
+        assert access.find(cookie, token, HERE) is None
     assert access.end(one.login.id)
     assert not access.end(one.login.id)
-    assert access.find(one.cookie, one.token) is None
-    assert access.find(other.cookie, other.token) is not None
+    assert access.find(one.cookie, one.token, HERE) is None
+    assert access.find(other.cookie, other.token, HERE) is not None
 
 
 def test_logins_outlive_the_process_without_their_secrets(tmp_path: Path):
     path = tmp_path / "state" / "logins.json"
-    secrets = WebLogins(path).begin("Firefox\x1b[31m", "127.0.0.1")
+    secrets = WebLogins(path).begin("Firefox\x1b[31m", "127.0.0.1", HERE)
     kept = path.read_text()
     assert secrets.cookie not in kept
     assert secrets.token not in kept
     assert path.stat().st_mode & 0o777 == 0o600
     again = WebLogins(path)
-    found = again.find(secrets.cookie, secrets.token)
+    found = again.find(secrets.cookie, secrets.token, HERE)
     assert found is not None
     assert "\x1b" not in found.browser
     again.end(found.id)
-    assert WebLogins(path).find(secrets.cookie, secrets.token) is None
+    assert WebLogins(path).find(secrets.cookie, secrets.token, HERE) is None
 
 
 def test_a_spoiled_file_logs_everybody_out(tmp_path: Path):
@@ -88,23 +90,23 @@ def test_a_spoiled_file_logs_everybody_out(tmp_path: Path):
 def test_a_login_that_nobody_uses_ends():
     clock = Clock()
     access = WebLogins(None, clock)
-    secrets = access.begin("a browser", "127.0.0.1")
+    secrets = access.begin("a browser", "127.0.0.1", HERE)
     clock.now += LOGIN_SECONDS - 1
-    assert access.find(secrets.cookie, secrets.token) is not None
+    assert access.find(secrets.cookie, secrets.token, HERE) is not None
     clock.now += LOGIN_SECONDS - 1  # it was used meanwhile
-    assert access.find(secrets.cookie, secrets.token) is not None
+    assert access.find(secrets.cookie, secrets.token, HERE) is not None
     clock.now += LOGIN_SECONDS + 1
-    assert access.find(secrets.cookie, secrets.token) is None
+    assert access.find(secrets.cookie, secrets.token, HERE) is None
 
 
 def test_the_oldest_of_too_many_logins_ends():
     clock = Clock()
     access = WebLogins(None, clock)
-    first = access.begin("first", "127.0.0.1")
+    first = access.begin("first", "127.0.0.1", HERE)
     for _ in range(MOST_LOGINS):
         clock.now += 1
-        access.begin("later", "127.0.0.1")
-    assert access.find(first.cookie, first.token) is None
+        access.begin("later", "127.0.0.1", HERE)
+    assert access.find(first.cookie, first.token, HERE) is None
     assert len(access.logins) == MOST_LOGINS
 
 
@@ -153,3 +155,14 @@ def test_of_a_password_a_hash_is_kept(tmp_path: Path):
     assert path.stat().st_mode & 0o777 == 0o600
     assert password.is_right(words)
     assert not password.is_right(f"{words} ")
+
+
+def test_a_login_holds_at_its_origin_alone():
+    access = WebLogins(None)
+    secrets = access.begin("a browser", "127.0.0.1", HERE)
+    elsewhere = "http://127.0.0.1:8708"
+    assert access.of(secrets.cookie, HERE) == secrets.login
+    assert access.of(secrets.cookie, elsewhere) is None
+    assert access.find(secrets.cookie, secrets.token, elsewhere) is None
+    access.end_all()
+    assert access.of(secrets.cookie, HERE) is None

@@ -1,14 +1,17 @@
 """The addresses of the page, as browsers that have logged in ask them."""
 
 import asyncio
+import hmac
 import json
 from base64 import b64encode
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rows import every_row
 from ybs.core.ports import Answer
 from ybs.frontends.web.following import Followed, Tab
 from ybs.frontends.web.gate import TOKEN_HEADER
@@ -386,7 +389,7 @@ def test_answers_of_pages_are_answers_of_sessions():
     }
 
 
-@pytest.mark.parametrize("name", ["app.js", "view.js", "board.js"])
+@every_row("name", ["app.js", "view.js", "board.js"])
 def test_scripts_take_html_from_one_place_alone(name: str):
     text = (Path(__file__).parents[3] / "src/ybs/frontends/web/static" / name).read_text()
     assert text.count("innerHTML") == (1 if name == "view.js" else 0)
@@ -399,3 +402,27 @@ def test_scripts_take_html_from_one_place_alone(name: str):
         "setAttribute('style",
     ):
         assert word not in text
+
+
+ORIGIN = "http://127.0.0.1:8707"
+
+
+async def test_the_proof_is_for_the_origin_at_which_it_is_asked(site):
+    async with site().entered() as browser:
+        token = browser.headers["x-ybs-token"]
+        key = sha256(token.encode()).hexdigest().encode()
+        answered = await browser.get("/api/proof", params={"nonce": "n"})
+        proofs = [
+            hmac.digest(key, f"n {origin}".encode(), "sha256").hex()
+            for origin in (ORIGIN, "http://127.0.0.1:8708")
+        ]
+        assert answered.text == proofs[0] != proofs[1]
+
+
+async def test_what_another_program_left_at_this_address_is_cleared_and_its_worker_ended(site):
+    made = site()
+    async with made.browser() as stranger, made.entered() as browser:
+        assert '"storage"' in (await stranger.get("/")).headers["clear-site-data"]
+        assert "clear-site-data" not in (await browser.get("/")).headers
+        worker = await stranger.get("/sw.js", headers={"service-worker": "script"})
+        assert (worker.status_code, "unregister" in worker.text) == (200, True)

@@ -273,9 +273,7 @@ def test_a_picture_and_a_file_are_attached_pasted_and_shown(serve: Serve, look: 
     assert page.locator("#attached li").count() == 0
 
 
-def test_a_page_that_nobody_looks_at_notifies_of_questions_and_ends(
-    serve: Serve, look: Any, project: Path
-):
+def test_a_page_that_nobody_looks_at_notifies_of_questions_and_ends(serve, look, project):
     for name in "ab":
         (project / name).write_text("text")
     steps = [call("delete_file", path="a"), call("delete_file", path="b"), "Gone."]
@@ -301,9 +299,7 @@ def test_a_page_that_nobody_looks_at_notifies_of_questions_and_ends(
     assert page.title().startswith("(done)")
 
 
-def test_a_task_that_recurs_is_shown_accepted_and_dismissed_on_the_board(
-    serve: Serve, look: Any, home: Path
-):
+def test_a_task_that_recurs_is_shown_accepted_and_dismissed_on_the_board(serve, look, home):
     folder = home / ".config/ybs/sessions"
     for week, words in enumerate(RECURRING):
         write(folder, f"changelog-{week}", week * 7, turn(words, CHANGELOG))
@@ -357,9 +353,7 @@ def bot(home: Path) -> Iterator[tuple[ChatPlatform, Callable[[int], None]]]:
         loop.close()
 
 
-def test_who_writes_to_the_bot_is_let_in_or_refused_on_the_board(
-    serve: Serve, look: Any, home: Path
-):
+def test_who_writes_to_the_bot_is_let_in_or_refused_on_the_board(serve, look, home):
     with bot(home) as (platform, write_to_bot):
         served, page = serve("Hello yourself.", chats=True), look().page
         page.goto(served.link)
@@ -393,9 +387,7 @@ def test_who_writes_to_the_bot_is_let_in_or_refused_on_the_board(
             assert [words in each for each in platform.texts(who)[1:]] == ([True] if words else [])
 
 
-def test_a_terminal_and_the_page_hold_one_session_of_the_server(
-    serve: Serve, look: Any, project: Path, home: Path
-):
+def test_a_terminal_and_the_page_hold_one_session_of_the_server(serve, look, project, home):
     for name in "ab":
         (project / name).write_text("text")
     served, seen = (
@@ -528,9 +520,7 @@ def test_an_editor_a_terminal_and_the_page_hold_one_session_of_the_server(
     assert not [name for name in "abc" if (project / name).exists()]
 
 
-def test_a_session_that_begins_elsewhere_in_the_server_is_listed(
-    serve: Serve, look: Any, home: Path
-):
+def test_a_session_that_begins_elsewhere_in_the_server_is_listed(serve, look, home):
     served, seen = serve("Hello.", serves=True), look()
     page = seen.page
     page.goto(served.link)
@@ -590,9 +580,7 @@ def test_the_server_is_killed_in_a_turn_and_at_a_question(serve: Serve, look: An
     assert page.locator(".user").count() == 2
 
 
-def test_a_hostile_page_of_the_same_machine_gets_nothing_and_changes_nothing(
-    serve: Serve, look: Any, project: Path
-):
+def test_a_hostile_page_of_the_same_machine_gets_nothing_and_changes_nothing(serve, look, project):
     served, seen = serve("Hello.", "No."), look()
     page = seen.enter(served)
     send(page, "secret words")
@@ -666,9 +654,7 @@ HOSTILE = """async ([origin, name]) => {
 }"""
 
 
-def test_a_program_that_takes_the_port_of_a_server_that_ended_is_not_told_the_token(
-    serve: Serve, look: Any
-):
+def test_a_program_that_takes_the_port_of_a_server_that_ended_is_not_told_the_token(serve, look):
     served, seen, asked = serve("Hello."), look(), list[tuple[str, str | None]]()
     page = seen.enter(served)
     assert page.evaluate("localStorage.getItem('ybs-token')")
@@ -911,9 +897,7 @@ def test_hostile_words_are_text(serve: Serve, look: Any, project: Path):
     assert page.locator("#log a:not([href^='http'])").count() == 0
 
 
-def test_ten_thousand_events_open_at_their_end_and_scroll(
-    serve: Serve, look: Any, project: Path, home: Path
-):
+def test_ten_thousand_events_open_at_their_end_and_scroll(serve, look, project, home):
     from ybs.core.events import AssistantSaid, Noticed, SessionStarted, TurnFinished, UserSaid
     from ybs.transcripts.store import SessionStore
 
@@ -950,10 +934,7 @@ def test_ten_thousand_events_open_at_their_end_and_scroll(
     page.wait_for_selector(".found >> text=2200")
 
 
-@pytest.mark.parametrize(
-    ("size", "scheme"),
-    [(WIDE, "light"), (TABLET, "light"), (PHONE, "dark")],
-)
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "light"), (TABLET, "light"), (PHONE, "dark")])
 def test_no_state_has_a_serious_fault_or_is_wider_than_the_screen(
     serve: Serve, look: Any, project: Path, size: tuple[int, int], scheme: str
 ):

@@ -5,6 +5,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -146,7 +147,7 @@ def test_a_diff_has_both_sides_their_numbers_and_the_words_that_differ():
     assert "return <mark>1</mark>" in html
     assert "return <mark>2</mark>" in html
     assert html.count('<td class="no add">6</td>') == 1
-    assert markup.counts("--- a\n+++ b\n-x\n+y\n+z") == (2, 1)
+    assert markup.counts("--- a\n+++ b\n@@ -1 +1,2 @@\n-x\n+y\n+z") == (2, 1)
 
 
 @given(
@@ -173,6 +174,7 @@ def test_a_code_block_that_is_being_written_waits_for_its_end():
     assert growing.rest == "rest"
 
 
+@pytest.mark.integration
 def test_what_a_model_writes_to_be_slow_is_drawn_all_the_same():
     growing = markup.GrowingMarkup()
     growing.add("```\n")
@@ -205,3 +207,20 @@ def test_the_page_keeps_to_its_size():
         if each.suffix in (".js", ".css")
     )
     assert lines <= 1_200
+
+
+def test_a_diff_takes_no_line_of_a_file_for_its_own_heads():
+    head = "--- q.sql\n+++ q.sql\n@@ -1,3 +1,4 @@\n"
+    words = f"{head} select\n--- AND-ONLY-OWN\n+++ /dev/null\n++++ EVIL\n where\ndiff OUTSIDE"
+    html = markup.diff(words)
+    for each in ("-- AND-ONLY-OWN", "++ /dev/null", "+++ EVIL", "diff OUTSIDE"):
+        assert each in re.sub(r"<[^>]*>", "", html)
+    assert markup.counts(words) == (2, 1)
+
+
+def test_rows_behind_the_drawn_ones_are_folded_and_there():
+    count = markup.MOST_ROWS + 100
+    lines = "".join(f"+x = {number}\n" for number in range(count))
+    html = markup.diff(f"--- /dev/null\n+++ a.py\n@@ -0,0 +1,{count} @@\n{lines}")
+    assert "<details>" in html
+    assert f"+x = {count - 1}" in html

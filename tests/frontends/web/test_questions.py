@@ -45,9 +45,7 @@ def shown(question: Question) -> Any:
 
 
 @given(question=QUESTIONS, with_network=st.booleans())
-def test_the_keys_and_their_answers_are_those_of_the_terminal(
-    question: Question, with_network: bool
-):
+def test_the_keys_and_their_answers_are_those_of_the_terminal(question, with_network):
     with_network = with_network and question.offers_network and question.choices is None
     ours = choices_of(shown(question), with_network=with_network)
     theirs = [key for key, _ in options_of(question, with_network=with_network) if key != "w"]

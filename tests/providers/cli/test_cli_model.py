@@ -67,9 +67,7 @@ async def test_each_format_is_read_to_the_same_answer(output: CliOutput, stand_i
     assert message.usage == expected[output]
 
 
-async def test_the_program_gets_an_empty_folder_few_variables_and_no_tools(
-    stand_in: Any, asked: Any
-):
+async def test_the_program_gets_an_empty_folder_few_variables_and_no_tools(stand_in, asked):
     stand_in.plays(lines.claude("hello"))
     model = stand_in.model()
     events = await asked(model)
@@ -124,9 +122,7 @@ async def test_tools_are_told_and_called_as_text_and_the_session_goes_on(stand_i
     assert "--resume" not in stand_in.runs[2]["argv"]
 
 
-async def test_a_session_that_is_gone_is_begun_anew_with_all_that_was_said(
-    stand_in: Any, asked: Any
-):
+async def test_a_session_that_is_gone_is_begun_anew_with_all_that_was_said(stand_in, asked):
     gone = lines.claude_failing("No conversation found with session ID: s-1", "")[2:]
     stand_in.plays(lines.claude("one"), [*gone, {"exit": 1}], lines.claude("two"))
     model = stand_in.model()
@@ -193,9 +189,7 @@ FAILURES: list[tuple[CliOutput, list[Any], type[ModelError], str]] = [
 
 @every_row("output, script, kind, said", FAILURES)
 @pytest.mark.timeout(60)  # it starts 16 programs
-async def test_what_goes_wrong_is_one_clear_error(
-    output: CliOutput, script: list[Any], kind: type[ModelError], said: str, tmp_path: Path
-):
+async def test_what_goes_wrong_is_one_clear_error(output, script, kind, said, tmp_path):
     stand_in = StandIn(Path(mkdtemp(dir=tmp_path)))
     stand_in.plays(script)
     model = stand_in.model(output)
@@ -273,9 +267,7 @@ async def test_a_program_that_falls_silent_is_ended_with_an_error(stand_in: Any,
         await asked(model)
 
 
-async def test_an_answer_counts_although_its_program_does_not_end(
-    stand_in: Any, asked: Any, monkeypatch: pytest.MonkeyPatch
-):
+async def test_an_answer_counts_although_its_program_does_not_end(stand_in, asked, monkeypatch):
     monkeypatch.setattr("ybs.providers.cli.model._ENDING_SECONDS", 0.05)
     stand_in.plays([*lines.claude("whole"), {"sleep": 1000}])
     assert message_in(await asked(stand_in.model())).text == "whole"

@@ -120,9 +120,7 @@ def fits(found: RunPlan, chosen: Shape, here: Machine) -> bool:
 
 @pytest.mark.integration
 @every_row(("name", "here", "expected", "window", "layers"), MACHINES)
-def test_each_machine_gets_the_best_model_that_it_runs_well(
-    name: str, here: Machine, expected: str, window: int, layers: int
-):
+def test_each_machine_gets_the_best_model_that_it_runs_well(name, here, expected, window, layers):
     found = choose(here, CANDIDATES)
     if not expected:
         assert found is None, name
@@ -158,9 +156,7 @@ def test_nothing_that_is_chosen_needs_more_memory_than_there_is():
     ("asked", "window"),
     [(None, 8192), (2048, 2048), (8192, 8192), (16_384, 16_384), (100_000, 32_768)],
 )
-def test_a_window_that_the_person_asks_for_is_given_where_the_model_has_it(
-    asked: int | None, window: int
-):
+def test_a_window_that_the_person_asks_for_is_given_where_the_model_has_it(asked, window):
     made = plan(machine(8, 64, 60), CODER_7B, asked_window=asked)
     assert made is not None
     assert made.window == window

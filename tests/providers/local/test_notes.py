@@ -45,9 +45,7 @@ def test_a_state_folder_that_cannot_be_written_to_is_no_reason_to_fail(model: Pa
     assert notes.notes_of(this_host(), model).head.family == "qwen2"
 
 
-def test_the_notes_of_many_files_do_not_grow_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_notes_of_many_files_do_not_grow_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(notes, "MOST_NOTES", 2)
     for name in "abc":
         notes.notes_of(this_host(), write_model(tmp_path / f"{name}.gguf", QWEN))

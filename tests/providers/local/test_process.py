@@ -57,9 +57,7 @@ async def test_a_process_is_ended_only_by_its_own_start_time(child: "subprocess.
 @pytest.mark.skipif(
     shutil.which("ps", path=os.defpath) is None, reason="NOT TESTED: ps is not installed"
 )
-async def test_nothing_else_waits_for_ps(
-    child: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
-):
+async def test_nothing_else_waits_for_ps(child, monkeypatch):
     ask, threads = process._start_time_of_ps, set[int]()
 
     def noted(pid: int) -> str:

@@ -92,9 +92,7 @@ DEVICES = "Available devices:\n"
         (FOUND, "", True),  # an older one, or one that takes too long
     ],
 )
-def test_a_program_says_whether_it_has_code_for_a_card(
-    program_path: str, printed: str, expected: bool
-):
+def test_a_program_says_whether_it_has_code_for_a_card(program_path, printed, expected):
     assert program.uses_gpus(program_path, lambda _argv: printed) is expected
 
 
@@ -118,15 +116,7 @@ def test_a_program_is_asked_once_until_another_file_is_in_its_place(tmp_path: Pa
     assert asked[2:] == [str(one), sys.executable]
 
 
-@every_row(
-    ("can", "expected"),
-    [
-        ((FOUND, ""), FOUND),
-        ((FOUND,), FOUND),
-        (("",), ""),
-        ((), ""),
-    ],
-)
+@every_row(("can", "expected"), [((FOUND, ""), FOUND), ((FOUND,), FOUND), (("",), ""), ((), "")])
 def test_the_program_that_is_asked_for_its_devices_is_the_one_that_is_started(
     monkeypatch: pytest.MonkeyPatch, can: tuple[str, ...], expected: str
 ):
@@ -149,14 +139,7 @@ def test_the_program_that_is_asked_for_its_devices_is_the_one_that_is_started(
         ((CARD,), False, False, (CARD,), ()),  # what will be installed is not known yet
     ],
 )
-def test_a_card_counts_where_the_program_can_use_it(
-    monkeypatch: pytest.MonkeyPatch,
-    gpus: tuple[Gpu, ...],
-    has_extra: bool,
-    uses: bool,
-    used: tuple[Gpu, ...],
-    idle: tuple[Gpu, ...],
-):
+def test_a_card_counts_where_the_program_can_use_it(monkeypatch, gpus, has_extra, uses, used, idle):
     monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, gpus=gpus))
     monkeypatch.setattr(program, "find_spec", lambda _name: has_extra or None)
     monkeypatch.setattr(program, "persons_program", lambda *_, **__: None)

@@ -238,8 +238,7 @@ TASKS = {
     ),
     "list": Task("List the Python files of this project.", lambda _, said: "test_cart.py" in said),
     "shell": Task(
-        "Run `python3 --version` and tell me what it prints.",
-        lambda _, said: "Python 3" in said,
+        "Run `python3 --version` and tell me what it prints.", lambda _, said: "Python 3" in said
     ),
     "search": Task(
         "Find where PORT is set, with search_files.", lambda _, said: "settings" in said
@@ -275,9 +274,7 @@ async def test_nobody_gets_an_answer_without_the_key(shop: Path):
     connection.close()
 
 
-async def test_the_server_ends_cleanly_when_told(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_server_ends_cleanly_when_told(folder, tmp_path, monkeypatch):
     (tmp_path / "cache").symlink_to(folder / "cache")
     monkeypatch.setenv("YBS_HOME", str(tmp_path))
     running = await start()
@@ -286,9 +283,7 @@ async def test_the_server_ends_cleanly_when_told(
     assert not server.state_file(this_host()).exists()
 
 
-async def test_a_file_that_is_no_model_is_named_with_the_log(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_file_that_is_no_model_is_named_with_the_log(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("YBS_HOME", str(tmp_path))
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"hello")

@@ -100,9 +100,7 @@ class FakeLlama:
 
 
 @pytest.mark.parametrize(("template", "served"), [("mine", "mine"), ("", "the model's own")])
-def test_the_server_gets_what_the_job_says(
-    job: ServerArguments, monkeypatch: pytest.MonkeyPatch, template: str, served: str
-):
+def test_the_server_gets_what_the_job_says(job, monkeypatch, template, served):
     monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
     got = serve.start(replace(job, template=template))
     assert (got.hostnames, got.api_keys) == ([SOCKET], ["k"])
@@ -112,9 +110,7 @@ def test_the_server_gets_what_the_job_says(
     assert got.n_batch == serve.BATCH  # so that it tells how far it is
 
 
-def test_a_graphics_processor_reads_as_much_at_a_time_as_it_likes(
-    job: ServerArguments, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_graphics_processor_reads_as_much_at_a_time_as_it_likes(job, monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", FakeLlama)
     on_gpu = replace(job, gpu_layers=9)
     assert not hasattr(serve.start(on_gpu), "n_batch")
@@ -194,9 +190,7 @@ def program(job: ServerArguments, tmp_path: Path) -> Iterator[Callable[..., Serv
 
 
 @pytest.mark.integration
-def test_a_program_of_the_persons_is_served_and_ended(
-    program: Callable[..., Served], tmp_path: Path
-):
+def test_a_program_of_the_persons_is_served_and_ended(program, tmp_path):
     served = program()
     served.wait_until(
         lambda: bool(served.log.read_text())
@@ -216,9 +210,7 @@ def test_a_program_of_the_persons_is_served_and_ended(
 
 
 @pytest.mark.integration
-def test_a_program_that_ends_by_itself_ends_its_keeper_with_its_code(
-    program: Callable[..., Served],
-):
+def test_a_program_that_ends_by_itself_ends_its_keeper_with_its_code(program):
     served = program(alias="broken")
     assert os.waitpid(served.pid, 0)[1] >> 8 == 1
     assert "E model: no such file" in served.log.read_text()

@@ -112,9 +112,7 @@ async def test_a_lease_ends_with_the_process_that_holds_it(starter: Path):
     assert not server.ServerLease(this_host()).is_held_by_others()
 
 
-async def test_a_server_that_hangs_is_replaced_even_while_others_use_it(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_server_that_hangs_is_replaced_even_while_others_use_it(starter, monkeypatch):
     others = server.ServerLease(this_host())
     first = await ensure(starter, lease=others)
     with monkeypatch.context() as hanging:
@@ -124,18 +122,14 @@ async def test_a_server_that_hangs_is_replaced_even_while_others_use_it(
     assert second.pid != first.pid
 
 
-async def test_too_little_memory_is_said_before_anything_starts(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_too_little_memory_is_said_before_anything_starts(starter, monkeypatch):
     monkeypatch.setattr(hardware, "detect", lambda: Machine(cores=2, free_bytes=10**8))
     with pytest.raises(ProviderDown, match=r"about 0\.4 GB of memory, and only 0\.1 GB is free"):
         await ensure(starter)
     assert not server.state_file(this_host()).exists()
 
 
-async def test_the_wait_is_reported_while_the_model_loads(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_wait_is_reported_while_the_model_loads(starter, monkeypatch):
     monkeypatch.setenv("FAKE_SERVE", "slow")
     waits: list[Any] = []
     await ensure(starter, told=waits)
@@ -193,27 +187,21 @@ async def test_a_missing_extra_says_what_to_install(starter: Path, monkeypatch: 
     assert not server.state_file(this_host()).exists()
 
 
-async def test_a_crash_at_the_start_shows_the_end_of_the_log(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_crash_at_the_start_shows_the_end_of_the_log(starter, monkeypatch):
     monkeypatch.setenv("FAKE_SERVE", "crash")
     with pytest.raises(ProviderDown, match="out of memory") as caught:
         await ensure(starter)
     assert str(server.log_file(this_host())) in str(caught.value)
 
 
-async def test_a_crash_at_the_start_shows_the_errors_before_a_traceback(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_crash_at_the_start_shows_the_errors_before_a_traceback(starter, monkeypatch):
     monkeypatch.setenv("FAKE_SERVE", "traceback")
     with pytest.raises(ProviderDown, match="invalid magic") as caught:
         await ensure(starter)
     assert "Traceback" not in str(caught.value)
 
 
-async def test_a_start_that_never_gets_ready_is_given_up(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_start_that_never_gets_ready_is_given_up(starter, monkeypatch):
     monkeypatch.setenv("FAKE_SERVE", "slow")
     monkeypatch.setattr(server, "START_SECONDS", 0.0)
     with pytest.raises(ProviderDown, match="not ready after"):
@@ -221,9 +209,7 @@ async def test_a_start_that_never_gets_ready_is_given_up(
     assert server.running(this_host()) is None
 
 
-async def test_a_cancelled_start_leaves_no_server_behind(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_cancelled_start_leaves_no_server_behind(starter, monkeypatch):
     monkeypatch.setenv("FAKE_SERVE", "slow")
     waits: asyncio.Queue[float | str] = asyncio.Queue()
     start = asyncio.create_task(
@@ -241,9 +227,7 @@ async def test_a_cancelled_start_leaves_no_server_behind(
 
 
 @pytest.mark.slow
-async def test_a_server_that_does_not_heed_the_first_signal_is_killed(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_server_that_does_not_heed_the_first_signal_is_killed(starter, monkeypatch):
     running = await ensure(starter)
     monkeypatch.setattr(process, "STOP_SECONDS", 0.3)
     os.kill(running.pid, 19)  # SIGSTOP: it cannot react to SIGTERM
@@ -271,9 +255,7 @@ async def test_a_start_that_fails_for_want_of_memory_is_tried_with_less_and_it_i
     await server.stop(this_host())
 
 
-async def test_a_process_that_the_kernel_kills_counts_as_one_without_memory(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_process_that_the_kernel_kills_counts_as_one_without_memory(starter, monkeypatch):
     monkeypatch.setenv("FAKE_SERVE", "killed")
     told: list[Any] = []
     with pytest.raises(ProviderDown, match=r"right after its start \(-9\)"):
@@ -285,9 +267,7 @@ async def test_a_process_that_the_kernel_kills_counts_as_one_without_memory(
     assert server.running(this_host()) is None
 
 
-async def test_layers_go_back_to_the_processor_first(
-    starter: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_layers_go_back_to_the_processor_first(starter, monkeypatch):
     gpu = Gpu(maker="nvidia", name="T4", total_bytes=1 << 34, free_bytes=1 << 34)
     here = Machine(cores=4, free_bytes=1 << 33, gpus=(gpu,))
     monkeypatch.setattr(hardware, "detect", lambda: here)
@@ -365,9 +345,7 @@ async def _ask(found: server.RunningServer) -> None:
         await model.aclose()
 
 
-async def test_who_takes_a_folder_that_others_write_to_is_asked_nothing(
-    starter: Path, tmp_path: Path
-):
+async def test_who_takes_a_folder_that_others_write_to_is_asked_nothing(starter, tmp_path):
     running = await ensure(starter)
     told: list[bytes] = []
 

@@ -7,7 +7,7 @@ from ybs.core.events import AssistantSaid, Event, TextStreamed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.text_calls import TextCalls
-from ybs.providers.text_protocol import goes_round
+from ybs.providers.text_protocol import repeats_itself
 
 SEEN = "".join(rf"\nnew_text is there (line {n})" for n in range(1, 60))
 REQUEST = Request("", [UserMessage.of("go")])
@@ -30,7 +30,7 @@ REQUEST = Request("", [UserMessage.of("go")])
     ],
 )
 def test_the_same_over_and_over_is_seen_and_a_long_list_is_not(text: str, is_endless: bool):
-    assert goes_round(text) is is_endless
+    assert repeats_itself(text) is is_endless
 
 
 async def test_the_answer_is_ended_and_half_a_call_in_it_is_not_made():

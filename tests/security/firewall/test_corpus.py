@@ -182,6 +182,7 @@ def test_an_end_of_something_else_does_not_end_the_search_for_those_of_keys() ->
     assert Firewall().mask(text).endswith("of it \n> [ybs:secret:private-key#1]\n")
 
 
+@pytest.mark.integration
 def test_many_keys_without_an_end_are_searched_for_it_once() -> None:
     text = ("-----BEGIN RSA " + "PRIVATE KEY-----\n") * 3000
     with takes_at_most(1):

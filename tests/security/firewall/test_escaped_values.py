@@ -4,6 +4,7 @@ import base64
 from random import Random
 from urllib.parse import quote
 
+import pytest
 from msgspec import Raw, json
 from secrets_corpus.drawing import draw
 
@@ -28,6 +29,7 @@ ESCAPES = ('\\"', "\\'", "\\\\", "\\/x", "\\u0022", "\\x22", "\\042", "\\u{22}",
 NAMES = ("api_key", "password", "signing_key")
 
 
+@pytest.mark.integration
 @every_row("escape", ESCAPES)
 def test_an_escape_in_quotes_does_not_end_a_value(escape: str) -> None:
     for form, frame in QUOTED.items():
@@ -71,6 +73,7 @@ def test_a_quote_behind_a_backslash_ends_a_value_that_such_a_quote_began() -> No
     assert Firewall().mask(text) == text.replace(TAIL, "[ybs:secret:assigned-secret#1]")
 
 
+@pytest.mark.integration
 @every_row("name", NAMES)
 def test_no_quote_ends_the_value_of_a_member_of_json(name: str) -> None:
     for head in HEADS:

@@ -18,7 +18,7 @@ from ybs.security.firewall import toolbox as stream_module
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rules import KINDS
-from ybs.security.firewall.toolbox import StreamMask
+from ybs.security.firewall.toolbox import StreamMask, is_open
 from ybs.security.firewall.vault import Vault, is_placeholder, own_secrets
 
 MOST_HELD = 6_000
@@ -403,12 +403,20 @@ def test_a_value_known_by_its_member_alone_is_masked_with_every_other_in_it(
     }
 
 
-def test_x02_a_token_that_came_in_two_lines_with_a_pause_is_masked_whole_in_the_result(
-    firewall: Firewall, token: str
+@pytest.mark.parametrize("cuts", [(20,), (13, 27), (13, 26, 39)])
+def test_x02_a_token_that_came_in_lines_with_pauses_is_masked_whole(
+    firewall: Firewall, token: str, cuts: tuple[int, ...]
 ) -> None:
     live = StreamMask(firewall)
-    shown = [live.feed(f"{token[:20]}\n"), live.feed(f"{token[20:]}\n"), live.close()]
-    assert token[20:] not in "".join(shown)
+    parts = [token[start:end] for start, end in zip((0, *cuts), (*cuts, None), strict=True)]
+    lines = ["at 1\n", f"key: {parts[0]}\n", *(f"{each}\n" for each in parts[1:])]
+    assert is_open(lines[1])
+    shown = "".join(map(live.feed, lines))
+    assert not any(each in shown for each in parts if len(each) > 3)
+    shown += live.feed("done\n") + live.close()
+    assert shown.startswith("at 1\nkey: [ybs:secret:github-token#1]")
+    assert shown.endswith("\ndone\n")
+    assert not any(each in shown for each in parts if len(each) > 3)
     result = firewall.mask(f"{token[:20]}\n{token[20:]}\n")
     assert token[:20] not in result
     assert token[20:] not in result

@@ -30,9 +30,7 @@ def test_the_oldest_texts_are_forgotten_first_and_long_ones_are_not_kept() -> No
     assert len(memory) == 4
 
 
-def test_a_text_is_searched_once_alone_or_among_others(
-    firewall: Firewall, token: str, searches: list[bytes]
-) -> None:
+def test_a_text_is_searched_once_alone_or_among_others(firewall, token, searches):
     assert firewall.find("only words here") == firewall.find("only words here") == ()
     assert firewall.are_clean(["only words here", "short", "other words here"])
     assert firewall.are_clean(["other words here", "only words here"])
@@ -45,9 +43,7 @@ def test_a_text_is_searched_once_alone_or_among_others(
     assert len(searches) == 4
 
 
-def test_a_text_found_clean_is_searched_again_when_a_secret_of_it_became_known(
-    firewall: Firewall,
-) -> None:
+def test_a_text_found_clean_is_searched_again_when_a_secret_of_it_became_known(firewall):
     value = "correct" + "7horse8battery"
     assert firewall.mask(f"it is {value}") == f"it is {value}"
     assert firewall.are_clean([f"it is {value}"])
@@ -64,9 +60,7 @@ def test_what_the_person_allows_is_found_no_more(firewall: Firewall, token: str)
     assert firewall.are_clean([token])
 
 
-def test_nothing_shorter_than_a_secret_is_searched(
-    firewall: Firewall, searches: list[bytes]
-) -> None:
+def test_nothing_shorter_than_a_secret_is_searched(firewall, searches):
     assert firewall.find("pwd=abc") == ()
     assert firewall.are_clean(["", "pwd=abc"])
     assert searches == []

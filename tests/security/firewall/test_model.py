@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
+from ybs.core.events import Noticed
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -161,12 +162,30 @@ async def test_x06_what_the_person_said_is_asked_about(firewall: Firewall, token
     assert len(person.asked) == 3
 
 
-async def test_a_secret_in_a_tools_name_stops_the_request(firewall: Firewall, token: str) -> None:
-    spec = ToolSpec(name=token, description="", parameters=Raw(b"{}"))
+async def test_a_tool_with_a_secret_in_its_name_is_left_out_and_named_once(
+    firewall: Firewall, token: str
+) -> None:
+    names = (f"mcp__s__{token}", "mcp__s__echo")
+    specs = [ToolSpec(name=each, description="", parameters=Raw(b"{}")) for each in names]
+    model = model_of(firewall)
+    told: list[Noticed] = []
+    for _ in range(2):
+        request = Request("", [UserMessage.of("hi")], specs)
+        told += [each async for each in model.stream(request) if isinstance(each, Noticed)]
+    (news,) = told
+    assert news.text.startswith("The tool mcp__s__[ybs:secret:")
+    assert token not in news.text
+    assert isinstance(model.model, ScriptedModel)
+    for request in model.model.requests:
+        assert [each.name for each in request.tools] == ["mcp__s__echo"]
+
+
+async def test_a_secret_in_the_name_of_a_call_stops_the_request(
+    firewall: Firewall, token: str
+) -> None:
     call = AssistantMessage(content=(ToolCall(id="1", name=token),))
-    for request in (Request("", [], [spec]), Request("", [call])):
-        with pytest.raises(SecretFound, match="name of a tool"):
-            await sent(model_of(firewall), request)
+    with pytest.raises(SecretFound, match="name of a tool"):
+        await sent(model_of(firewall), Request("", [call]))
 
 
 async def test_what_was_answered_is_not_asked_again(

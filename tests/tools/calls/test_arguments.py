@@ -126,9 +126,7 @@ def test_broken_json_is_repaired_for_a_tool_that_reads(text: str):
         ('{"path": "None, True,}", "is_deep": True, "working_dir": None,\n}', None),
     ],
 )
-def test_slips_without_doubt_are_mended_for_a_tool_that_writes(
-    text: str, expected: Arguments | None
-):
+def test_slips_without_doubt_are_mended_for_a_tool_that_writes(text, expected):
     result = repaired(text, Writer())
     assert result.value == (expected or Arguments("None, True,}", is_deep=True))
     assert "repaired" in result.notes[0]

@@ -218,7 +218,7 @@ def test_a_foreign_tool_gets_what_its_schema_names():
     assert repaired('{"path":"f("x")","count":2}', Foreign()) == {"path": 'f("x")', "count": 2}
 
 
-@pytest.mark.parametrize("text", ['{"path":"' + '"' * 99_999, '{"path":"' + '",' * 50_000 + '"}'])
+@every_row("text", ['{"path":"' + '"' * 99_999, '{"path":"' + '",' * 50_000 + '"}'])
 def test_long_texts_are_refused_soon(text: str):
     with pytest.raises(ValueError, match=r"bounded|two"):
         split_at_names(text, NAMES)
@@ -274,9 +274,7 @@ odd_texts = st.text('"",:{}[]ab \\\n', max_size=16) | st.lists(
     every=st.booleans(),
     more=st.sampled_from(["", "}", "\n"]),
 )
-def test_texts_with_quotes_around_words_come_back_exactly(
-    path: str, old: str, new: str, count: int, every: bool, more: str
-):
+def test_texts_with_quotes_around_words_come_back_exactly(path, old, new, count, every, more):
     given = {"path": path, "old_text": old, "count": count, "new_text": new, "replace_all": every}
     assert split_at_names(bare(given) + more, NAMES) == given
 
@@ -289,9 +287,7 @@ def test_texts_with_quotes_around_words_come_back_exactly(
 )
 @example(values={"path": "", "old_text": '"', "new_text": '"'}, raw_lines=False, after=0)
 @example(values={"path": '","b":"', "old_text": "", "new_text": ""}, raw_lines=False, after=0)
-def test_any_texts_come_back_exactly_or_not_at_all(
-    values: dict[str, str], raw_lines: bool, after: int
-):
+def test_any_texts_come_back_exactly_or_not_at_all(values, raw_lines, after):
     text = bare(values, raw_lines=raw_lines) + "}" * after
     try:
         found = split_at_names(text, ("path", "old_text", "new_text"))
@@ -307,9 +303,7 @@ def test_any_texts_come_back_exactly_or_not_at_all(
     name=st.sampled_from(["path", "new_text"]),
     space=st.sampled_from(["", " ", "\n"]),
 )
-def test_a_text_with_what_separates_arguments_is_refused(
-    before: str, after: str, name: str, space: str
-):
+def test_a_text_with_what_separates_arguments_is_refused(before, after, name, space):
     content = f'{before}",{space}"{name}":{space}"{after}'
     text = bare({"path": "a", "new_text": content})
     with pytest.raises(ValueError, match="more than one place"):
@@ -320,9 +314,7 @@ def test_a_text_with_what_separates_arguments_is_refused(
 @given(
     values=st.fixed_dictionaries({"path": quoted_texts, "new_text": quoted_texts}), data=st.data()
 )
-def test_a_call_that_was_cut_off_is_refused_or_ends_where_it_was_cut(
-    values: dict[str, str], data: st.DataObject
-):
+def test_a_call_that_was_cut_off_is_refused_or_ends_where_it_was_cut(values, data):
     text = bare(values)
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     try:

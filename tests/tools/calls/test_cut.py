@@ -65,9 +65,7 @@ def test_the_share_of_the_head_can_be_chosen():
         ("abc", "abc", "abc"),
     ],
 )
-def test_a_line_that_is_cut_goes_where_half_of_the_rest_or_more_stays(
-    text: str, head: str, tail: str
-):
+def test_a_line_that_is_cut_goes_where_half_of_the_rest_or_more_stays(text, head, tail):
     assert (up_to_line(text), from_line(text)) == (head, tail)
 
 
@@ -86,9 +84,7 @@ _NOTE = re.compile(r"\[\.\.\. ([\d,]+) characters(?: \(([\d,]+) lines\))? left o
     st.integers(230, 399),
     st.floats(0, 1),
 )
-def test_head_and_tail_are_the_text_s_own_and_what_is_missing_is_counted(
-    piece: str, limit: int, share: float
-):
+def test_head_and_tail_are_the_text_s_own_and_what_is_missing_is_counted(piece, limit, share):
     text = "".join(f"{number}{piece}" for number in range(20))
     shown = cut(text, limit, "hint", head_share=share)
     assert len(shown) <= limit

@@ -95,9 +95,7 @@ def test_what_fits_is_handed_on_as_it_is(given: dict[str, Any]):
         ({"count": None}, {}),
     ],
 )
-def test_what_does_not_fit_is_repaired_by_the_rules_of_built_in_tools(
-    given: dict[str, Any], expected: dict[str, Any]
-):
+def test_what_does_not_fit_is_repaired_by_the_rules_of_built_in_tools(given, expected):
     title = {} if "Title" in given else {"title": "a"}
     result = decoded(title | given)
     assert result.value == {"title": "a"} | expected

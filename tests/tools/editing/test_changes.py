@@ -23,9 +23,7 @@ from ybs.tools.editing.diff import Diff
         ),
     ],
 )
-def test_a_preview_says_what_happens_to_the_file(
-    before: bytes | None, replacements: int, overlooked: tuple[str, ...], title: str
-):
+def test_a_preview_says_what_happens_to_the_file(before, replacements, overlooked, title):
     diff = text_diff(before, b"x\n", "a.py")
     edit = FileEdit(
         path=Path("/p/a.py"),

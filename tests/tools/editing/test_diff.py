@@ -96,18 +96,14 @@ def test_what_only_goes_or_only_comes_is_shown_in_one_piece(old: str, new: str, 
 
 
 @every_row("most, is_one_block", [(2, True), (3, False)])
-def test_a_change_of_more_lines_than_the_limit_is_one_block(
-    monkeypatch: pytest.MonkeyPatch, most: int, is_one_block: bool
-):
+def test_a_change_of_more_lines_than_the_limit_is_one_block(monkeypatch, most, is_one_block):
     monkeypatch.setattr(diff, "_MOST_LINES", most)
     shown = diff_of("a\nb\nc\nd\n", "a\nx\nc\ny\nd\n", "f").text.splitlines()
     assert (" c" not in shown) == is_one_block
 
 
 @given(st.text("abc\n\r", max_size=60), st.text("abc\n\r", max_size=60))
-def test_a_change_of_a_long_file_keeps_the_lines_that_show_the_same_difference(
-    before: str, after: str
-):
+def test_a_change_of_a_long_file_keeps_the_lines_that_show_the_same_difference(before, after):
     whole = change_of("f", before, after, diff_of(before, after, "f"))
     assert (whole.before, whole.after, whole.first_line) == (before, after, 1)
     with pytest.MonkeyPatch.context() as patch:
@@ -128,6 +124,7 @@ def test_a_change_of_a_long_file_keeps_the_lines_that_show_the_same_difference(
     assert (none.added, none.removed) == (whole.added, whole.removed)
 
 
+@pytest.mark.integration
 def test_what_is_kept_of_a_change_is_bounded():
     lines = [f"{number}\n" for number in range(50_000)]
     before, after = "".join(lines), "".join([*lines[:25_000], "new\n", *lines[25_000:]])

@@ -233,9 +233,7 @@ def test_an_exact_edit_is_what_replacing_makes_of_it(text: str, start: int, size
 
 @pytest.mark.integration
 @given(LINES, LINES, st.sampled_from([slip for _, slip in SLIPS[:6]]))
-def test_a_slip_leads_to_the_same_file_or_to_none(
-    above: str, below: str, slip: Callable[[str], str]
-):
+def test_a_slip_leads_to_the_same_file_or_to_none(above, below, slip):
     text = f"{above}\n{BLOCK}{below}\n"
     assert edited(text, slip(BLOCK), slip(NEW)) == f"{above}\n{NEW}{below}\n"
 

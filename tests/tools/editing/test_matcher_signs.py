@@ -22,12 +22,7 @@ def edited(text: str, old: str, new: str) -> str:
     [
         (CURLY, 'say("good morning")', 'say("good evening")', CURLY.replace("morning", "evening")),
         (CURLY, 'say("hello there");', 'call("hello there");', "call" + CURLY[3:]),
-        (
-            CURLY,
-            '"good morning"); x',
-            '"good night"); x',
-            CURLY.replace("morning", "night"),
-        ),
+        (CURLY, '"good morning"); x', '"good night"); x', CURLY.replace("morning", "night")),
         (
             CURLY,
             'say("hello there")',

@@ -340,9 +340,7 @@ def test_an_edit_is_read_without_its_numbers(old: str, new: str, bare: list[Unnu
         ("9: b = 4", "b = 2", THREE, False),
     ],
 )
-def test_a_new_text_has_line_numbers_where_they_are_those_of_its_lines(
-    new: str, old: str, text: str, expected: bool
-):
+def test_a_new_text_has_line_numbers_where_they_are_those_of_its_lines(new, old, text, expected):
     assert has_numbers(new, old, text) is expected
 
 
@@ -359,8 +357,6 @@ def test_a_new_text_has_line_numbers_where_they_are_those_of_its_lines(
         (":", ("", ""), ("",)),
     ],
 )
-def test_a_space_behind_every_number_is_a_gap_or_the_files_own(
-    mark: str, bodies: tuple[str, ...], gaps: tuple[str, ...]
-):
+def test_a_space_behind_every_number_is_a_gap_or_the_files_own(mark, bodies, gaps):
     numbers = tuple(range(3, 3 + len(bodies)))
     assert Copy(("", "", mark), numbers, bodies).gaps == gaps

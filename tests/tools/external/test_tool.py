@@ -18,9 +18,7 @@ pytestmark = [
 ]
 
 
-async def test_one_without_needs_only_reads_and_is_not_asked_about(
-    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_one_without_needs_only_reads_and_is_not_asked_about(project, home, monkeypatch):
     monkeypatch.setenv("MY_TOKEN", "x" * 20)
     put(home, ".ssh/id_rsa", "private")
     (project / "a.txt").write_text("content")
@@ -41,9 +39,7 @@ async def test_one_without_needs_only_reads_and_is_not_asked_about(
     assert played.questions == []
 
 
-async def test_what_it_needs_is_asked_for_once_and_given(
-    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_what_it_needs_is_asked_for_once_and_given(project, home, monkeypatch):
     monkeypatch.setenv("MY_SETTING", "blue")
     put(home, "data/numbers", "1 2 3")
     needs = {"project": "write", "environment": ["MY_SETTING"], "read": ["~/data"]}
@@ -89,9 +85,7 @@ async def test_a_no_is_a_refusal_and_a_rule_allows_it(project: Path, home: Path)
         ("kill -9 $$", f"it failed with exit code 137.\n({WHY_APART})", True),
     ],
 )  # fmt: skip
-async def test_what_it_answers_is_what_the_model_reads(
-    body: str, output: str, is_error: bool, project: Path, home: Path
-):
+async def test_what_it_answers_is_what_the_model_reads(body, output, is_error, project, home):
     install(home, "it", body)
     async with playing(project) as played:
         result = await played.run("it")

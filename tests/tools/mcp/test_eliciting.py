@@ -1,7 +1,6 @@
 """Questions of servers, with forms that are not well-formed among them."""
 
 from pathlib import Path
-from typing import Any
 
 from hosts import this_host
 from rows import every_row
@@ -25,9 +24,7 @@ async def _yes(_: Question) -> Answer:
         ({"properties": {"a": {}}, "required": 3}, None),
     ],
 )
-async def test_a_form_is_filled_in_or_declined_whatever_it_is(
-    schema: dict[str, Any], answer: dict[str, Any] | None
-):
+async def test_a_form_is_filled_in_or_declined_whatever_it_is(schema, answer):
     assert await asked("demo", "Well?", schema, _yes) == answer
 
 

@@ -62,7 +62,7 @@ async def test_a_real_server_in_both_generations_and_both_kinds_of_answers(
         assert await link.prompt("review", {"what": "this"}) == "Review this."
         assert await held.call("grow") == "there is more"
         async with asyncio.timeout(5):
-            while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
+            while not held.one.reviewed.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.005)
         assert len(held.one.offer.tools) == 4
         held.one.approve()
@@ -158,9 +158,7 @@ async def test_a_server_that_is_not_there_or_never_answers_is_given_up_in_time(t
         (None, "it broke"),
     ],
 )
-def test_why_nobody_is_there_is_said_in_the_words_of_the_system(
-    cause: Exception | None, words: str
-):
+def test_why_nobody_is_there_is_said_in_the_words_of_the_system(cause, words):
     error = httpx2.ConnectError("it broke")
     error.__cause__ = cause
     assert answers.reason_of(error) == words
@@ -183,9 +181,7 @@ BAD_CALLS: list[tuple[Callable[[Any], Any], str]] = [
 ]  # fmt: skip
 
 
-async def test_a_call_that_is_answered_badly_fails_alone_in_time_and_in_bounds(
-    tmp_path: Path, small: None
-):
+async def test_a_call_that_is_answered_badly_fails_alone_in_time_and_in_bounds(tmp_path, small):
     """M04: too much, an event that is too long, an answer that never ends: the next call works."""
     wrong: list[str] = []
     answers: list[Callable[[Any], Any]] = []
@@ -227,9 +223,7 @@ ODD_FRAMES = [
 
 
 @pytest.mark.parametrize("cut", [1, 1_000_000])
-async def test_an_event_in_an_odd_frame_is_read_and_a_bad_one_loses_nothing_else(
-    tmp_path: Path, cut: int
-):
+async def test_an_event_in_an_odd_frame_is_read_and_a_bad_one_loses_nothing_else(tmp_path, cut):
     frames = list(ODD_FRAMES)
 
     def answer(request: Request) -> Any:
@@ -457,9 +451,7 @@ OTHER = "http://proxy:1"
         ("http://11.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, OTHER),
     ],
 )
-def test_the_proxy_is_that_of_the_settings_or_of_the_environment(
-    url: str, environ: dict[str, str], proxy: str | None, expected: str | None
-):
+def test_the_proxy_is_that_of_the_settings_or_of_the_environment(url, environ, proxy, expected):
     assert proxy_for(url, environ, Network(proxy=proxy)) == expected
 
 
@@ -524,9 +516,7 @@ async def tunnel(to: str) -> AsyncGenerator[tuple[str, list[str]]]:
         await asyncio.gather(*relays, return_exceptions=True)
 
 
-async def test_a_stream_of_news_that_breaks_off_is_opened_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_stream_of_news_that_breaks_off_is_opened_again(tmp_path, monkeypatch):
     monkeypatch.setattr(link, "FIRST_PAUSE_SECONDS", 0.0)
     server = real_server()
     inner, begun = server.streamable_http_app(), asyncio.Event()
@@ -553,14 +543,12 @@ async def test_a_stream_of_news_that_breaks_off_is_opened_again(
             await begun.wait()
             server.add_tool(review, name="later")  # and nobody says so
             opened[0].cancel()
-            while not held.one.judged.changed:  # noqa: ASYNC110 - it tells nobody
+            while not held.one.reviewed.changed:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.001)
         assert len(opened) == 2
 
 
-async def test_a_server_of_the_older_transport_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_server_of_the_older_transport_is_used(tmp_path, monkeypatch):
     """Its address ends in /sse, or its entry says so."""
     monkeypatch.setattr("logging.debug", print)  # the SDK's server would set up logging
     app = real_server().sse_app()

@@ -8,7 +8,7 @@ import pytest
 
 from hosts import host_at
 from rows import every_row
-from ybs.security.own_programs import Start, project_variables
+from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
@@ -173,17 +173,17 @@ def test_more_is_given_where_the_entry_says_so(place: Place):
 
 def test_packages_come_from_where_the_person_has_them_from_without_logins(place: Place):
     (place.home / ".npmrc").write_text("fund=false\nregistry = https://npm.example/\n")
-    assert place.resident(command="npx").declared == {
-        "npm_config_registry": "https://npm.example/",
-        **project_variables(place.project),
-    }
+    given = with_git_setting(project_variables(place.project))
+    registry = {"npm_config_registry": "https://npm.example/"}
+    assert place.resident(command="npx").declared == registry | given
     (place.home / ".npmrc").write_text("registry=https://me:pass@npm.example/\n")
-    assert place.resident(command="npx").declared == project_variables(place.project)
+    assert place.resident(command="npx").declared == given
 
 
 def test_a_pipe_in_the_place_of_settings_for_packages_is_not_waited_for(place: Place):
     os.mkfifo(place.home / ".npmrc")
-    assert place.resident(command="npx").declared == project_variables(place.project)
+    given = with_git_setting(project_variables(place.project))
+    assert place.resident(command="npx").declared == given
 
 
 def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):
@@ -193,6 +193,24 @@ def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):
     assert launch.argv[3:] == (str(start.folder), f"{place.home}/bin/npx")
     assert launch.environ["YBS_PROJECT_DIR"] == str(place.project)
     assert (launch.environ["HOME"], launch.environ["KEY"]) == (str(place.home), "1")
+
+
+def test_a_container_program_lies_in_no_project_and_no_plugin(place: Place):
+    own, plugin = place.project / "docker", place.host.config_folder / "plugins/x/docker"
+    link = place.home / "bin/podman"
+    plugin.parent.mkdir(parents=True)
+    for program in (own, plugin, place.home / "bin/docker"):
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    link.symlink_to(own)
+    for command in (str(own), str(plugin), str(link), "podman"):
+        server = server_of("demo", {"command": command, "args": ["run", "x"]})
+        with pytest.raises(BadServer, match=r"in a project or a plugin|is not on your PATH"):
+            launch_bare(server, place.workspace, place.start(command=command))
+    for command in ("docker", "~/bin/docker"):
+        server = server_of("demo", {"command": command, "args": ["run", "x"]})
+        launch = launch_bare(server, place.workspace, place.start(command=command))
+        assert launch.argv[4:] == (f"{place.home}/bin/docker", "run", "x")
 
 
 def test_a_projects_server_has_another_home_in_each_project(tmp_path: Path):

@@ -4,6 +4,7 @@ import asyncio
 import re
 import stat
 from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -15,9 +16,11 @@ import pytest
 from hosts import this_host
 from mcp_http import Answer, connected, protocol, scripted, served
 from mcp_login import Provider, browse
+from rows import every_row
 from ybs.config.key_store import key_file, keys_in_file
 from ybs.core.errors import ToolError
 from ybs.core.remedies import Remedy
+from ybs.tools.mcp.answers import check_target
 from ybs.tools.mcp.servers import Servers
 
 pytestmark = pytest.mark.integration
@@ -25,19 +28,22 @@ pytestmark = pytest.mark.integration
 
 async def log_in(
     servers: Servers, visit: Callable[[str], Coroutine[Any, Any, object]] = browse
-) -> None:
-    """Log in; `visit` is what the browser does with the address."""
+) -> str:
+    """Log in, and return what was said of where; `visit` is what the browser does with the address."""
     opened: list[asyncio.Future[Any]] = []
+    said: list[str] = []
 
     def show(url: str, place: str) -> None:
-        assert (urlsplit(url).hostname, place) == ("127.0.0.1", "127.0.0.1")
+        assert urlsplit(url).hostname == "127.0.0.1"
         assert len(url) < 40
+        said.append(place)
         opened.append(asyncio.ensure_future(visit(url)))
 
     try:
         await servers.login(next(iter(servers.connections.values())), show)
     finally:
         await asyncio.gather(*opened)
+    return said[-1]
 
 
 async def test_a_server_that_wants_a_login_says_so_and_nothing_is_registered(tmp_path: Path):
@@ -55,7 +61,7 @@ async def test_a_login_is_kept_for_the_next_process_and_refreshed(tmp_path: Path
     provider = Provider()
     async with served(provider.app) as url:
         async with connected(tmp_path, url) as held:
-            await log_in(held.servers)
+            assert await log_in(held.servers) == urlsplit(url).netloc
             assert await held.call("echo") == "done"
         file = key_file(this_host())
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -236,3 +242,98 @@ async def test_m08_neither_codes_nor_tokens_go_to_where_a_server_redirects(tmp_p
         with pytest.raises(ToolError):
             await held.call("echo")
     assert asked == []
+
+
+async def test_every_host_that_gets_something_of_a_login_is_named(tmp_path: Path):
+    honest, provider = Provider(), Provider()
+    async with (
+        served(honest.app) as there,
+        served(provider.app) as url,
+        connected(tmp_path, url) as held,
+    ):
+        log_in_at, own = urlsplit(there).netloc, urlsplit(url).netloc
+        provider.metadata = {"authorization_endpoint": there.replace("/mcp", "/as/authorize")}
+        honest.clients = provider.clients
+        provider.codes = honest.codes
+        assert await log_in(held.servers) == f"{log_in_at}; the answer goes to {own}"
+        provider.metadata = {
+            name: there.replace("/mcp", path)
+            for name, path in (("authorization_endpoint", "/as/authorize"), ("token_endpoint", "/as/token"))
+        }  # fmt: skip
+        assert await log_in(held.servers) == f"{log_in_at}; ybs was registered at {own}"
+
+
+async def test_a_client_secret_goes_to_no_other_server_than_at_the_first_login(tmp_path: Path):
+    provider, thief, port = Provider(), Provider(), a_free_port()
+    provider.clients["own"] = {"redirect_uris": [f"http://127.0.0.1:{port}/callback"]}
+    thief.clients, thief.codes = provider.clients, provider.codes
+    oauth = {"client_id": "own", "client_secret": "s" * 20, "callback_port": port}
+    async with (
+        served(thief.app) as there,
+        served(provider.app) as url,
+        connected(tmp_path, url, oauth=oauth) as held,
+    ):
+        own, other = urlsplit(url).netloc, urlsplit(there).netloc
+        for _ in range(2):
+            assert await log_in(held.servers) == own
+        provider.metadata = {"token_endpoint": there.replace("/mcp", "/as/token")}
+        with pytest.raises(ToolError, match=rf"secret went to .*{own}.* before.* go to .*{other}") as caught:  # fmt: skip
+            await log_in(held.servers)
+        assert caught.value.remedies == (Remedy("log_out", "demo"),)
+        assert thief.asked == []
+        assert held.servers.logout(held.one.server)
+        provider.access = {"access-token-1"}  # what the other one gives
+        said = await log_in(held.servers)
+        assert said == f"{own}; the answer, with your client secret, goes to {other}"
+        assert thief.asked == ["/as/token"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ({"authorization_endpoint": "http://far.example/a"}, "leads to http://far.example, where"),
+        ({"token_endpoint": "http://far.example/t"}, "leads to http://far.example, where"),
+        ({"registration_endpoint": "http://far.example/r"}, "leads to http://far.example, where"),
+        ({"revocation_endpoint": "http://far.example/v"}, "leads to http://far.example, where"),
+        ({"issuer": "https://far.example/as"}, "issuer mismatch"),
+    ],
+)
+async def test_metadata_with_an_open_endpoint_or_another_issuer_is_refused(
+    tmp_path: Path, metadata: dict[str, str], why: str
+):
+    provider = Provider()
+    provider.metadata = metadata
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match=why):
+            await log_in(held.servers)
+        assert not {"/as/authorize", "/as/token"} & {*provider.asked}
+
+
+async def test_an_answer_of_another_issuer_is_not_passed_on(tmp_path: Path):
+    provider = Provider()
+    provider.page = {"code": "of another", "iss": "https://far.example"}
+    async with served(provider.app) as url, connected(tmp_path, url) as held:
+        with pytest.raises(ToolError, match="iss mismatch"):
+            await log_in(held.servers)
+        assert "/as/token" not in provider.asked
+
+
+@every_row(
+    "url, home, refused",
+    [
+        ("https://auth.example/token", "https://mcp.example/mcp", False),
+        ("http://mcp.example/token", "https://mcp.example/mcp", True),
+        ("http://mcp.example:8080/token", "http://mcp.example/mcp", True),
+        ("http://mcp.example/other", "http://mcp.example/mcp", False),
+        ("http://127.0.0.1:9/token", "https://mcp.example/mcp", True),
+        ("https://[::1]/token", "https://mcp.example/mcp", True),
+        ("http://localhost:9/token", "http://127.0.0.1:8/mcp", False),
+        ("http://far.example/token", "http://127.0.0.1:8/mcp", True),
+        ("javascript:alert(1)", "https://mcp.example/mcp", True),
+    ],
+)
+def test_a_server_leads_to_encrypted_addresses_and_from_this_machine_to_it(
+    url: str, home: str, refused: bool
+):
+    with pytest.raises(ToolError, match="it leads to") if refused else nullcontext():
+        check_target(url, home)

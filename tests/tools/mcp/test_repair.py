@@ -17,6 +17,7 @@ from ybs.core.errors import ToolError
 from ybs.tools.mcp.listed import listed
 from ybs.tools.mcp.repair import messages_of, without_halves
 
+pytestmark = pytest.mark.integration
 OBJECT = {"type": "object"}
 GREETING: dict[str, Any] = {
     "protocolVersion": "2025-06-18",
@@ -58,7 +59,6 @@ def text(words: Any, **more: Any) -> dict[str, Any]:
     return {"type": "text", "text": words, **more}
 
 
-@pytest.mark.integration
 async def test_a_page_with_bad_tools_keeps_the_others_and_names_the_bad_ones(tmp_path: Path):
     tools = [
         {"name": "good", "inputSchema": OBJECT},
@@ -91,7 +91,6 @@ async def test_a_page_with_bad_tools_keeps_the_others_and_names_the_bad_ones(tmp
         assert (await link.offer())[1] == problems  # not twice as many
 
 
-@pytest.mark.integration
 async def test_a_list_that_fails_takes_nothing_from_the_others(tmp_path: Path):
     """Servers announce resources or prompts that they do not have."""
     async with answering(tmp_path, prompts_list={"prompts": [{"name": "a"}]}) as link:
@@ -100,7 +99,6 @@ async def test_a_list_that_fails_takes_nothing_from_the_others(tmp_path: Path):
         assert problems == ["its resources: The server failed: unknown"]
 
 
-@pytest.mark.integration
 async def test_prompts_and_resources_are_taken_singly(tmp_path: Path):
     prompts = [{"name": "a", "arguments": "x"}, {"name": 5}, {"name": "b", "description": None}]
     resources = [
@@ -153,7 +151,6 @@ RESULTS: list[tuple[Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.integration
 async def test_what_a_tool_gives_is_passed_on_but_for_its_bad_parts(tmp_path: Path):
     wrong: list[str] = []
     for at, (result, output) in enumerate(RESULTS):
@@ -163,7 +160,6 @@ async def test_what_a_tool_gives_is_passed_on_but_for_its_bad_parts(tmp_path: Pa
     assert wrong == []
 
 
-@pytest.mark.integration
 async def test_a_result_that_does_not_fit_its_output_schema_is_still_a_result(tmp_path: Path):
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     tools = {"tools": [{"name": "echo", "inputSchema": OBJECT, "outputSchema": schema}]}
@@ -174,7 +170,6 @@ async def test_a_result_that_does_not_fit_its_output_schema_is_still_a_result(tm
         assert await called(folder, result, tools) == "a"
 
 
-@pytest.mark.integration
 async def test_the_servers_own_error_is_told(tmp_path: Path):
     for at, (error, words) in enumerate(
         [
@@ -194,7 +189,6 @@ async def test_the_servers_own_error_is_told(tmp_path: Path):
                 await link.call("echo", {}, _nothing)
 
 
-@pytest.mark.integration
 async def test_an_error_for_the_only_request_is_its_answer(tmp_path: Path):
     """python-sdk servers answer what they cannot read with an id of null."""
     more = 'def call(name, given): sys.stdout.write(\'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"not read"}}\\n\'); sys.stdout.flush(); time.sleep(1)\n'
@@ -205,7 +199,6 @@ async def test_an_error_for_the_only_request_is_its_answer(tmp_path: Path):
                 await link.call("echo", {}, _nothing)
 
 
-@pytest.mark.integration
 async def test_a_server_that_introduces_itself_badly_is_used(tmp_path: Path):
     greetings: list[dict[str, Any]] = [
             {**GREETING, "serverInfo": None},
@@ -218,13 +211,11 @@ async def test_a_server_that_introduces_itself_badly_is_used(tmp_path: Path):
             assert [each.name for each in (await link.offer())[0].tools] == ["echo"]
 
 
-@pytest.mark.integration
 async def test_a_bom_before_the_first_message_is_passed_over(tmp_path: Path):
     async with running(tmp_path, "sys.stdout.write('\\ufeff'); sys.stdout.flush()\n") as (link, _):
         assert [each.name for each in (await link.offer())[0].tools] == ["echo"]
 
 
-@pytest.mark.integration
 async def test_answers_at_an_address_are_repaired_too(tmp_path: Path):
     wrong: list[str] = []
     for at, (result, output) in enumerate(ADDRESSED):
@@ -254,7 +245,6 @@ def _answered(result: str, is_stream: bool, request: Request) -> Any:
     return Answer(200, body.encode())
 
 
-@pytest.mark.integration
 async def test_a_bare_result_at_an_address_is_a_result(tmp_path: Path):
     app = protocol(partial(_answered, '["bare", "list"]', False))
     async with served(app) as url, connected(tmp_path, url) as held:

@@ -31,9 +31,7 @@ STDIO = {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}
         ({"url": "${ADDRESS}"}, "http", "${ADDRESS}"),
     ],
 )
-def test_the_spellings_of_other_agents_are_understood(
-    entry: dict[str, Any], transport: str, shown: str
-):
+def test_the_spellings_of_other_agents_are_understood(entry, transport, shown):
     server = server_of("demo", entry)
     assert (server.transport, server.shown, server.is_on) == (transport, shown, True)
 
@@ -51,6 +49,7 @@ def test_the_spellings_of_other_agents_are_understood(
         ("demo", {"type": "ws", "url": "https://host"}, "'ws'"),
         ("demo", {"type": "http", "command": "x"}, "does not go with"),
         ("demo", {"command": 3}, "Expected `str`"),
+        ("demo", {"command": "x", "env": {"A": {"${KEY:-": 1}}}, "Expected `str`"),
         ("demo", {"command": "x", "project": "all"}, "Invalid enum value"),
         ("demo", {"command": "x", "sandbox": False, "from": "project"}, "switch the sandbox off"),
     ],
@@ -101,12 +100,26 @@ def test_what_it_is_given_is_said_in_a_few_words(more: dict[str, Any], needs: st
     assert server_of("demo", {**STDIO, **more}).needs == needs
 
 
-@every_row("command", ["docker", "./docker", "/usr/bin/podman"])
-def test_a_projects_file_starts_nothing_that_no_sandbox_holds(command: str):
+@every_row(
+    "command, is_container",
+    [
+        ("docker", True),
+        ("/usr/bin/podman", True),
+        ("~/bin/docker", True),
+        ("./docker", False),
+        ("bin/docker", False),
+        ("${X:-/usr/bin}/docker", False),
+    ],
+)
+def test_only_the_persons_own_settings_start_what_no_sandbox_holds(
+    command: str, is_container: bool
+):
     entry = {"command": command, "args": ["run", "-v", "/:/host", "x"]}
-    with pytest.raises(BadServer, match="cannot start containers"):
-        server_of("demo", {**entry, "from": "project"})
-    assert server_of("demo", entry).is_container
+    for origin in ("project", "editor"):
+        with pytest.raises(BadServer, match="cannot start containers"):
+            server_of("demo", {**entry, "from": origin})
+    assert server_of("demo", {**entry, "from": "plugin", "root": "/plugins/x"}).is_held
+    assert server_of("demo", entry).is_held is not is_container
 
 
 @every_row(
@@ -144,9 +157,7 @@ def test_a_call_in_which_the_person_may_be_asked_has_their_time():
         ({"network": False, "command": "docker"}, 4),
     ],
 )
-def test_a_server_that_could_send_them_on_gets_no_secrets_of_edited_files(
-    more: dict[str, Any], replaced: int
-):
+def test_a_server_that_could_send_them_on_gets_no_secrets_of_edited_files(more, replaced):
     tools, problems = wanted(server_of("demo", {**STDIO, "replace_default": "fs", **more}))
     assert len(tools) == replaced
     assert len(problems) == (replaced < 6)

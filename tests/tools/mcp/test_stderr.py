@@ -1,7 +1,6 @@
 """What programs write when they fail, and the lines of it that say why."""
 
 from pathlib import Path
-from typing import Any
 
 from rows import every_row
 from ybs.tools.mcp.connection import reason_in, remedies_for
@@ -221,10 +220,7 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
             "Caused by: java.net.ConnectException: Connection refused",
         ),
         (JAVA_JAR, "Error: Unable to access jarfile server.jar"),
-        (
-            GO_PANIC,
-            "panic: runtime error: invalid memory address or nil pointer dereference",
-        ),
+        (GO_PANIC, "panic: runtime error: invalid memory address or nil pointer dereference"),
         (GO_FATAL, "2026/01/02 10:00:00 cannot open db: no such file or directory"),
         (
             RUST,
@@ -262,9 +258,7 @@ def test_the_lines_that_say_why_are_told(said: str, reason: str):
         ({}, PYTHON, []),
     ],
 )
-def test_what_the_sandbox_refused_is_said_with_the_setting_that_allows_it(
-    settings: dict[str, Any], said: str, words: list[str]
-):
+def test_what_the_sandbox_refused_is_said_with_the_setting_that_allows_it(settings, said, words):
     server = server_of("demo", {"command": "x", **settings})
     found = remedies_for(server, said, Path("/work/project"))
     assert len(found) == len(words)

@@ -42,9 +42,7 @@ def test_a_folder_is_refused_with_the_tool_to_use(project: Path):
         open_regular(place, "x")
 
 
-def test_what_turns_into_a_pipe_while_it_is_opened_is_refused_and_closed(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_what_turns_into_a_pipe_while_it_is_opened_is_refused_and_closed(project, monkeypatch):
     (project / "a").write_text("x")
     real = os.open
 
@@ -75,9 +73,7 @@ def test_an_unknown_failure_keeps_the_system_s_words():
     )
 
 
-def test_a_file_that_grows_while_it_is_read_ends_as_too_large(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_grows_while_it_is_read_ends_as_too_large(project, monkeypatch):
     monkeypatch.setattr(files, "MOST_BYTES", 10)
     (project / "a").write_bytes(b"x" * 5)
     fstat = os.fstat
@@ -201,9 +197,7 @@ def test_where_no_file_can_be_without_a_name_it_has_one_from_the_start(
     assert ((project / "a").read_bytes(), (project / "b").read_bytes()) == (b"new", b"other")
 
 
-def test_attributes_that_cannot_be_kept_do_not_stop_a_write(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_attributes_that_cannot_be_kept_do_not_stop_a_write(project, monkeypatch):
     def none(path: Any) -> list[str]:
         raise OSError(errno.ENOTSUP, "Operation not supported")
 
@@ -260,9 +254,7 @@ print(path.read_text(), [entry.name for entry in path.parent.iterdir()])
         ("mount -o remount,bind,ro disk", "the file system is read-only"),
     ],
 )
-def test_a_disk_that_is_full_or_read_only_leaves_the_file_as_it_was(
-    project: Path, remount: str, words: str
-):
+def test_a_disk_that_is_full_or_read_only_leaves_the_file_as_it_was(project, remount, words):
     if shutil.which("unshare") is None or sys.platform != "linux":
         pytest.skip("no unshare on this machine: the full disk is not tried")
     (project / "disk").mkdir()

@@ -5,8 +5,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from rows import every_row
 from ybs.tools.reading import images
 from ybs.tools.reading.images import media_type_of, pixels_of
@@ -48,9 +46,7 @@ WHOLE = [
 
 
 @every_row(("data", "media_type", "pixels"), WHOLE)
-async def test_a_picture_is_returned_as_one(
-    bench: Any, project: Path, data: bytes, media_type: str, pixels: tuple[int, int]
-):
+async def test_a_picture_is_returned_as_one(bench, project, data, media_type, pixels):
     (project / "a").write_bytes(data)
     answered = await bench.ok("read_file", path="a")
     assert [(image.media_type, image.data) for image in answered.result.images] == [
@@ -77,9 +73,7 @@ async def test_a_damaged_picture_is_not_sent(bench: Any, project: Path):
     assert "damaged or cut off" in await bench.fails("read_file", path="a")
 
 
-async def test_a_picture_that_is_too_large_is_refused(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_picture_that_is_too_large_is_refused(bench, project, monkeypatch):
     (project / "a").write_bytes(png(8001, 2))
     assert "8,001 x 2 pixels; 8,000 a side" in await bench.fails("read_file", path="a")
     monkeypatch.setattr(images, "MOST_BYTES", 10)

@@ -63,9 +63,7 @@ async def test_the_text_comes_page_by_page(bench: Any, project: Path):
     )
 
 
-async def test_the_next_part_does_not_take_the_text_out_again(
-    bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_the_next_part_does_not_take_the_text_out_again(bench, project, monkeypatch):
     count = 0
 
     def counted(*_: Any, **__: Any) -> ChildOutput:
@@ -89,14 +87,13 @@ def say(data: bytes, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.integration
 def test_a_locked_pdf_is_told(capsys: pytest.CaptureFixture[str]):
     assert say(encrypted("word"), capsys) == '["problem", "encrypted"]\n'
     assert "secret words" in say(encrypted(""), capsys)
 
 
-def test_no_more_than_a_bounded_text_is_taken(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_no_more_than_a_bounded_text_is_taken(capsys, monkeypatch):
     monkeypatch.setattr(pdf_text, "_MOST_CHARS", 7)
     said = say(pdf_of("abcd", "efgh", "ijkl"), capsys)
     assert said == '["total", 3]\n["page", "abcd"]\n["page", "efg"]\n'
@@ -113,17 +110,13 @@ def test_no_more_than_a_bounded_text_is_taken(
         (b"", 0, "too much time"),
     ],
 )
-def test_what_has_no_text_is_said_with_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, said: bytes, code: int, words: str
-):
+def test_what_has_no_text_is_said_with_what_to_do(monkeypatch, said, code, words):
     monkeypatch.setattr(pdf, "output_of", lambda *_, **__: ChildOutput(said, b"", code))
     with pytest.raises(ToolError, match=words):
         pdf.text_of(b"", "a.pdf", Deadline(9))
 
 
-def test_of_a_pdf_that_takes_too_long_the_pages_until_then_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_of_a_pdf_that_takes_too_long_the_pages_until_then_are_kept(monkeypatch):
     said = b'["total", 9]\n["page", "one"]\n["page", "tw'
     monkeypatch.setattr(pdf, "output_of", lambda *_, **__: ChildOutput(said, b"", -9))
     made = pdf.text_of(b"", "a.pdf", Deadline(9))

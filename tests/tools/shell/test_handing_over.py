@@ -51,9 +51,7 @@ async def hand_over(
     return await RunShell(workspace).run(RunShellArguments(command=command), see)
 
 
-async def test_what_it_wrote_comes_at_once_and_the_rest_from_the_job(
-    workspace: Workspace, project: Path
-) -> None:
+async def test_what_it_wrote_comes_at_once_and_the_rest_from_the_job(workspace, project):
     told = await hand_over(workspace, WORK)
     assert told.output.startswith("out\nerr\n[job-1 running for 0:0")
     assert told.output.endswith("[the person sent it to the background as job-1, where it goes on]")
@@ -65,9 +63,7 @@ async def test_what_it_wrote_comes_at_once_and_the_rest_from_the_job(
     assert job.told(2000).output.startswith("more\n[job-1 ended with exit code 3 after")
 
 
-async def test_nothing_is_shown_of_it_any_more_as_the_output_of_the_call(
-    workspace: Workspace, project: Path
-) -> None:
+async def test_nothing_is_shown_of_it_any_more_as_the_output_of_the_call(workspace, project):
     shown: list[str] = []
     await hand_over(workspace, WORK, shown.append)
     (project / "go").touch()
@@ -75,9 +71,7 @@ async def test_nothing_is_shown_of_it_any_more_as_the_output_of_the_call(
     assert "more" not in "".join(shown)
 
 
-async def test_the_file_with_the_whole_of_a_long_output_is_named(
-    workspace: Workspace, home: Path
-) -> None:
+async def test_the_file_with_the_whole_of_a_long_output_is_named(workspace, home):
     told = await hand_over(workspace, f"seq 1 30000; {WORK}")
     file = Path(told.display["output_file"])
     assert str(file) in told.output
@@ -99,9 +93,7 @@ async def test_nothing_happens_where_no_command_is_waited_for(workspace: Workspa
     assert workspace.shells.running_jobs == ()
 
 
-async def test_a_command_stays_in_front_where_too_many_jobs_run(
-    workspace: Workspace, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_command_stays_in_front_where_too_many_jobs_run(workspace, project, monkeypatch):
     monkeypatch.setattr(room, "MOST_RUNNING", 0)
     running = asyncio.create_task(RunShell(workspace).run(RunShellArguments(command=WORK), print))
     assert await comes(lambda: bool(workspace.shells.in_front))
@@ -112,9 +104,7 @@ async def test_a_command_stays_in_front_where_too_many_jobs_run(
     assert ended.display["exit_code"] == 3
 
 
-async def test_a_cancelled_command_is_ended_although_it_was_just_handed_over(
-    workspace: Workspace,
-) -> None:
+async def test_a_cancelled_command_is_ended_although_it_was_just_handed_over(workspace):
     running = asyncio.create_task(RunShell(workspace).run(RunShellArguments(command=WORK), print))
     assert await comes(lambda: bool(workspace.shells.in_front))
     workspace.shells.send_to_background()

@@ -38,9 +38,7 @@ def start() -> Iterator[Start]:
 
 @pytest.mark.integration
 @pytest.mark.parametrize(("older", "seconds"), [(1, 0.0), (-1, 0.0), (1, 5.0), (-1, 5.0)])
-def test_what_carries_the_mark_is_ended(
-    start: Start, monkeypatch: pytest.MonkeyPatch, older: int, seconds: float
-):
+def test_what_carries_the_mark_is_ended(start, monkeypatch, older, seconds):
     mark = CommandMark.new()
     process = start(mark)
     # -1: the numbers began again from 1, so what is left has a lower one than the shell had
@@ -52,9 +50,7 @@ def test_what_carries_the_mark_is_ended(
 
 
 @pytest.mark.integration
-def test_one_that_is_just_beginning_is_looked_at_again(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-):
+def test_one_that_is_just_beginning_is_looked_at_again(start, monkeypatch):
     mark = CommandMark.new()
     process = start(mark)
     look, looks = orphans._environ_of, []
@@ -116,9 +112,7 @@ def test_each_command_has_a_mark_of_its_own():
 
 
 @every_row("said", [b"", b"\n", b"0.1 0.2 0.3 1/9 many"])
-def test_a_system_that_counts_no_processes_is_no_trouble(
-    monkeypatch: pytest.MonkeyPatch, said: bytes
-):
+def test_a_system_that_counts_no_processes_is_no_trouble(monkeypatch, said):
     monkeypatch.setattr(orphans, "_read", lambda _: said)
     assert orphans._newest_process() == -1
 

@@ -56,9 +56,7 @@ def test_a_long_output_keeps_both_ends_and_true_numbers():
         (100, b"\xff" * 8, None, "\ufffd" * 8),
     ],
 )
-def test_of_what_came_both_ends_are_shown(
-    most_chars: int, data: bytes, limit: int | None, shown: str
-):
+def test_of_what_came_both_ends_are_shown(most_chars, data, limit, shown):
     text, is_cut = kept_of(data, most_chars=most_chars).shown(limit)
     assert text == shown
     assert is_cut == ("left out" in text or "not text" in text)
@@ -147,9 +145,7 @@ def test_cleaning_takes_linear_time(raw: str):
         as_seen(raw * 50_000 + "a" * 50_000 + "\b" * 50_000)
 
 
-def test_the_beginning_is_shown_whole_and_then_some_lines_now_and_then(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_the_beginning_is_shown_whole_and_then_some_lines_now_and_then(monkeypatch):
     clock = [10.0]
     monkeypatch.setattr(output, "LIVE_CHARS", 5)
     monkeypatch.setattr(output, "monotonic", lambda: clock[0])

@@ -13,7 +13,7 @@ from ybs.core.errors import Refused
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.paths.roots import Roots
 from ybs.tools.shell import overflow as room
-from ybs.tools.shell.overflow import Outputs, Spill, outputs_folder, sweep
+from ybs.tools.shell.overflow import Outputs, OverflowFile, outputs_folder, sweep
 
 
 @pytest.fixture
@@ -21,37 +21,37 @@ def outputs(project: Path) -> Outputs:
     return Outputs(Roots(this_host(), project))
 
 
-def written(spill: Spill) -> bytes:
-    assert spill.path is not None
-    return spill.path.read_bytes()
+def written(overflow: OverflowFile) -> bytes:
+    assert overflow.path is not None
+    return overflow.path.read_bytes()
 
 
 def test_an_output_gets_a_file_only_once_it_is_too_long(outputs: Outputs):
-    spill = Spill(outputs, 5)
-    spill.add(b"ab\nc")
-    assert spill.path is None
+    overflow = OverflowFile(outputs, 5)
+    overflow.add(b"ab\nc")
+    assert overflow.path is None
     assert not this_host().state_folder.exists()
-    spill.add(b"de")
-    spill.add(b"f\n")
-    spill.close()
-    assert written(spill) == b"ab\ncdef\n"
-    assert f"[whole output, 8 bytes, 2 lines: {spill.path} - use read_file" in spill.note()
+    overflow.add(b"de")
+    overflow.add(b"f\n")
+    overflow.close()
+    assert written(overflow) == b"ab\ncdef\n"
+    assert f"[whole output, 8 bytes, 2 lines: {overflow.path} - use read_file" in overflow.note()
 
 
 def test_a_short_output_leaves_nothing_to_tell(outputs: Outputs):
-    spill = Spill(outputs, 5)
-    spill.add(b"abcde")
-    assert spill.note() == ""
-    spill.close()
-    assert (spill.path, spill.note(), spill.size) == (None, "", 5)
+    overflow = OverflowFile(outputs, 5)
+    overflow.add(b"abcde")
+    assert overflow.note() == ""
+    overflow.close()
+    assert (overflow.path, overflow.note(), overflow.size) == (None, "", 5)
 
 
 def test_where_nothing_may_be_written_nothing_is_held_either():
-    spill = Spill(None, 0)
+    overflow = OverflowFile(None, 0)
     for _ in range(3):
-        spill.add(b"abc\n")
-    assert spill.note() == f"[the whole output was not kept: {WRITES_NOTHING}]"
-    assert (spill.size, spill.lines, spill._held) == (12, 3, [])
+        overflow.add(b"abc\n")
+    assert overflow.note() == f"[the whole output was not kept: {WRITES_NOTHING}]"
+    assert (overflow.size, overflow.lines, overflow._held) == (12, 3, [])
 
 
 def test_a_text_is_kept_as_a_whole(outputs: Outputs, monkeypatch: pytest.MonkeyPatch):
@@ -69,36 +69,32 @@ def test_the_file_and_its_folders_are_private(outputs: Outputs):
     this_host().state_folder.mkdir(parents=True, mode=0o755)
     before = os.umask(0)
     try:
-        spill = Spill(outputs, 0)
-        spill.add(b"x")
+        overflow = OverflowFile(outputs, 0)
+        overflow.add(b"x")
     finally:
         os.umask(before)
-        spill.close()
-    assert spill.path is not None
-    assert spill.path.stat().st_mode & 0o777 == 0o600
-    for folder in (spill.path.parent, outputs_folder(this_host()), this_host().state_folder):
+        overflow.close()
+    assert overflow.path is not None
+    assert overflow.path.stat().st_mode & 0o777 == 0o600
+    for folder in (overflow.path.parent, outputs_folder(this_host()), this_host().state_folder):
         assert folder.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_link_in_the_place_of_a_folder_is_not_followed(
-    outputs: Outputs, tmp_path: Path, level: int
-):
+def test_a_link_in_the_place_of_a_folder_is_not_followed(outputs, tmp_path, level):
     place = (this_host().state_folder, outputs_folder(this_host()), outputs.folder)[level]
     place.parent.mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
     place.symlink_to(tmp_path / "elsewhere")
-    spill = Spill(outputs, 0)
-    spill.add(b"x")
-    spill.close()
+    overflow = OverflowFile(outputs, 0)
+    overflow.add(b"x")
+    overflow.close()
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    assert "was not kept" in spill.note()
-    assert "is not a folder of yours" in spill.note()
+    assert "was not kept" in overflow.note()
+    assert "is not a folder of yours" in overflow.note()
 
 
-def test_a_file_that_is_there_already_is_not_written_into(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_is_there_already_is_not_written_into(outputs, monkeypatch):
     monkeypatch.setattr(room.time, "strftime", lambda _: "now")
     monkeypatch.setattr(room.os, "urandom", bytes)
     _descriptor, path = outputs.create()
@@ -112,22 +108,18 @@ def test_a_file_that_is_there_already_is_not_written_into(
     assert not (outputs.folder / "target").exists()
 
 
-def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_output_beyond_the_bound_is_cut_there_and_that_is_said(outputs, monkeypatch):
     monkeypatch.setattr(room, "MOST_BYTES", 10)
-    spill = Spill(outputs, 4)
+    overflow = OverflowFile(outputs, 4)
     for _ in range(5):
-        spill.add(b"abcd")
-    spill.close()
-    assert written(spill) == b"abcdabcdab"
-    assert "[output of 20 bytes, 0 lines; its first 10 bytes: " in spill.note()
-    assert "the rest was not kept: it is too long]" in spill.note()
+        overflow.add(b"abcd")
+    overflow.close()
+    assert written(overflow) == b"abcdabcdab"
+    assert "[output of 20 bytes, 0 lines; its first 10 bytes: " in overflow.note()
+    assert "the rest was not kept: it is too long]" in overflow.note()
 
 
-def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(outputs, monkeypatch):
     write = os.write
 
     def full(descriptor: int, data: bytes) -> int:
@@ -136,55 +128,51 @@ def test_a_disk_that_gets_full_ends_the_file_and_not_the_command(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(room.os, "write", full)
-    spill = Spill(outputs, 0)
-    spill.add(b"abcd")
-    spill.add(b"efgh")
-    spill.close()
-    assert written(spill) == b"abc"
-    assert "its first 3 bytes" in spill.note()
-    assert "the rest was not kept: No space left on device" in spill.note()
+    overflow = OverflowFile(outputs, 0)
+    overflow.add(b"abcd")
+    overflow.add(b"efgh")
+    overflow.close()
+    assert written(overflow) == b"abc"
+    assert "its first 3 bytes" in overflow.note()
+    assert "the rest was not kept: No space left on device" in overflow.note()
 
 
-def test_some_room_on_the_disk_is_left_for_others(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_some_room_on_the_disk_is_left_for_others(outputs, monkeypatch):
     monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 62)
-    spill = Spill(outputs, 0)
-    spill.add(b"abcd")
-    assert spill.note() == "[the whole output was not kept: the disk is nearly full]"
+    overflow = OverflowFile(outputs, 0)
+    overflow.add(b"abcd")
+    assert overflow.note() == "[the whole output was not kept: the disk is nearly full]"
     assert list(outputs.folder.iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write everywhere")
 def test_a_folder_that_cannot_be_made_is_told(outputs: Outputs, home: Path):
     home.chmod(0o500)
-    spill = Spill(outputs, 0)
-    spill.add(b"abcd")
+    overflow = OverflowFile(outputs, 0)
+    overflow.add(b"abcd")
     home.chmod(0o700)
-    assert "was not kept: Permission denied" in spill.note()
+    assert "was not kept: Permission denied" in overflow.note()
 
 
 def test_a_state_folder_that_is_a_file_is_told(outputs: Outputs):
     this_host().state_folder.parent.mkdir(parents=True)
     this_host().state_folder.touch()
-    spill = Spill(outputs, 0)
-    spill.add(b"abcd")
-    assert "[the whole output was not kept: " in spill.note()
+    overflow = OverflowFile(outputs, 0)
+    overflow.add(b"abcd")
+    assert "[the whole output was not kept: " in overflow.note()
 
 
 def test_a_file_that_nobody_needs_is_removed(outputs: Outputs):
-    spill = Spill(outputs, 0)
-    spill.add(b"abcd")
-    path = spill.path
-    spill.discard()
+    overflow = OverflowFile(outputs, 0)
+    overflow.add(b"abcd")
+    path = overflow.path
+    overflow.discard()
     assert path is not None
     assert not path.exists()
-    spill.discard()
+    overflow.discard()
 
 
-def test_old_files_and_then_the_oldest_are_removed(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_old_files_and_then_the_oldest_are_removed(outputs, monkeypatch):
     monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", 10)
     monkeypatch.setattr(room, "_LOOK_BYTES", 0)
     now = 1_700_000_000.0
@@ -225,21 +213,21 @@ def test_the_outputs_of_all_sessions_stay_within_the_bound_of_all_at_any_moment(
     monkeypatch.setattr(room, "MOST_BYTES_OF_ALL", most)
     monkeypatch.setattr(room, "_LOOK_BYTES", look)
     for _ in range(10 // at_once):
-        spills = [Spill(outputs, 0) for _ in range(at_once)]
+        spills = [OverflowFile(outputs, 0) for _ in range(at_once)]
         for _ in range(95):
-            for spill in spills:
-                spill.add(b"x" * 10)
+            for overflow in spills:
+                overflow.add(b"x" * 10)
             largest = max(largest, sum(file.stat().st_size for file in outputs.folder.iterdir()))
-        for spill in spills:
-            spill.close()
-            assert spill.path is not None
-            assert spill.path.stat().st_size == 950  # what is being written is not what makes room
+        for overflow in spills:
+            overflow.close()
+            assert overflow.path is not None
+            assert (
+                overflow.path.stat().st_size == 950
+            )  # what is being written is not what makes room
     assert most - 17 * look - 950 <= largest <= most
 
 
-def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_swept(
-    outputs: Outputs, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_swept(outputs, monkeypatch):
     other = outputs_folder(this_host()) / "other"
     for folder in (outputs.folder, other):
         folder.mkdir(parents=True)
@@ -274,13 +262,11 @@ def test_old_files_go_when_a_session_keeps_its_first_output(outputs: Outputs):
     old = outputs.folder / "old.txt"
     old.touch()
     os.utime(old, (0, 0))
-    Spill(outputs, 0).add(b"x")
+    OverflowFile(outputs, 0).add(b"x")
     assert not old.exists()
 
 
-def test_outputs_of_this_project_can_be_read_and_those_of_others_not(
-    outputs: Outputs, project: Path, tmp_path: Path
-):
+def test_outputs_of_this_project_can_be_read_and_those_of_others_not(outputs, project, tmp_path):
     roots = Roots(this_host(), project)
     mine = Outputs(roots).folder / "a.txt"
     assert roots.resolve(str(mine)) == mine

@@ -13,12 +13,16 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.agent.user_hooks.answers import HookAnswer, failed, merged, read_answer
-from ybs.agent.user_hooks.definitions import EventName, Hook
-from ybs.agent.user_hooks.names import (
+from ybs.agent.user_hooks.definitions import (
+    EventName,
+    Hook,
+    HookAnswer,
+    failed,
+    merged,
     names_of,
     names_of_kind,
     own_arguments,
+    read_answer,
     shown_arguments,
     shown_name,
 )
@@ -36,7 +40,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
-from ybs.security.own_programs import Start, project_variables
+from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
 from ybs.tools.shell.output import CommandOutput
@@ -293,7 +297,7 @@ class UserHooks(TurnHook):
         )
 
     async def answer_to(self, question: Question) -> Answer | None:
-        """Return what hooks answer to a question in the person's place; None where the person is to be asked.
+        """Return the hooks' answer to a question in the person's place; None if the person has to be asked.
 
         An `allow` counts where the person could say that such calls are always allowed: not where something would be destroyed,
         and not where it is for other arguments.
@@ -419,13 +423,13 @@ def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
     command = ("/bin/sh", "-c", hook.command)
     added = variables(hook, environment.folder)
     if hook.source == "own":
-        return Launch(command, {**start.environ, **added})
+        return Launch(command, with_git_setting({**start.environ, **added}))
     read_only = hook.source == "project" and _is_read_only(hook, environment)
     starter = environment.workspace.shells.starter
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
     shown += [start.folder] if start.is_apart else []
-    access = Access(shown=tuple(shown), declared=added, read_only=read_only)
+    access = Access(shown=tuple(shown), declared=with_git_setting(added), read_only=read_only)
     return starter.start(start.command(command), environment.folder, start.environ, access)
 
 

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.conductor.acp.presets import (
-    PRESETS,
-    method_of,
-    problem_with,
-    title_of,
-)
+from ybs.conductor.acp.presets import PRESETS, method_of, problem_with, title_of
 from ybs.conductor.home import Home, Workplace
 from ybs.conductor.models import ChosenModel
 from ybs.conductor.sub_agent import PART, SubAgent, narrowed

@@ -48,17 +48,9 @@ from pydantic import BaseModel, ValidationError
 from ybs.conductor.acp.program import AcpTransport
 from ybs.conductor.acp.requests import ProposedChange, Requests, Wish
 from ybs.conductor.budget import Budget
+from ybs.core import events
 from ybs.core.errors import ToolError
-from ybs.core.events import (
-    AssistantSaid,
-    Emit,
-    EndReason,
-    RequestStarted,
-    TextStreamed,
-    ThinkingStreamed,
-    ToolFinished,
-    TurnFinished,
-)
+from ybs.core.events import Emit
 from ybs.core.messages import Usage
 from ybs.core.version import VERSION
 from ybs.core.wording import first_words, plural
@@ -76,7 +68,7 @@ _MOST_OUTPUT: Final = 10_000  # characters of what a call of it gave
 _MOST_RAW: Final = 10_000  # bytes
 _LONGEST_TITLE: Final = 200
 _AUTH_REQUIRED: Final = -32000
-_ENDS: Final[Mapping[str, tuple[EndReason, str]]] = {
+_ENDS: Final[Mapping[str, tuple[events.EndReason, str]]] = {
     "end_turn": ("done", ""),
     "max_tokens": ("limit", "its answer was cut off at its model's limit"),
     "max_turn_requests": ("limit", "it used all the requests that it may send in a turn"),
@@ -120,7 +112,7 @@ class AcpTurn:
         self._started = monotonic()
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    async def run(self, folder: str, words: str, method: str) -> TurnFinished:
+    async def run(self, folder: str, words: str, method: str) -> events.TurnFinished:
         """Have the agent do a task in a folder; `method` is the login to name where it asks for one. Raises ToolError."""
         self._folder = folder
         connection = Connection(self._handle, self._transport)
@@ -146,10 +138,10 @@ class AcpTurn:
 
     async def _work(
         self, connection: Connection, folder: str, words: str, method: str
-    ) -> tuple[EndReason, str]:
+    ) -> tuple[events.EndReason, str]:
         try:
             await self._begin(connection, folder, method)
-            self._tell(RequestStarted(model=self._model, step=1))
+            self._tell(events.RequestStarted(model=self._model, step=1))
             prompt = PromptRequest(
                 session_id=self._session, prompt=[TextContentBlock(type="text", text=words)]
             )
@@ -229,11 +221,11 @@ class AcpTurn:
         why, said = self._transport.how, reason_in(self._transport.said)
         return f"{why}: {said}" if said else why
 
-    def _finished(self, reason: EndReason, message: str) -> TurnFinished:
+    def _finished(self, reason: events.EndReason, message: str) -> events.TurnFinished:
         """Sum the turn up."""
         self._close_all(success=reason == "done")
         usage = Usage(input_tokens=self._tokens, cost_usd=self._cost)
-        end = TurnFinished(
+        end = events.TurnFinished(
             reason=reason,
             message=message,
             steps=max(self._steps, 1),
@@ -310,10 +302,10 @@ class AcpTurn:
             case AgentMessageChunk(content=TextContentBlock(text=text)):
                 self._count(text)
                 self._said.append(text)
-                self._tell(TextStreamed(text=text))
+                self._tell(events.TextStreamed(text=text))
             case AgentThoughtChunk(content=TextContentBlock(text=text)):
                 self._count(text)
-                self._tell(ThinkingStreamed(text=text))
+                self._tell(events.ThinkingStreamed(text=text))
             case ToolCallStart() | ToolCallProgress() as call:
                 self._take_call(call)
             case UsageUpdate() as usage:
@@ -374,7 +366,7 @@ class AcpTurn:
             return
         wish = self._wish(self._calls[number])
         self._tell(
-            ToolFinished(
+            events.ToolFinished(
                 id=self._ids[number],
                 name=name,
                 success=success,
@@ -391,7 +383,7 @@ class AcpTurn:
         """Tell what was said since the last call as one message."""
         text, self._said = "".join(self._said), []
         if text.strip():
-            self._tell(AssistantSaid(content=text, model=self._model))
+            self._tell(events.AssistantSaid(content=text, model=self._model))
 
     def _stop(self, why: str) -> None:
         if not self._over.done():

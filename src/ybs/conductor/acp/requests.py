@@ -1,4 +1,4 @@
-"""What another agent asks of ybs, as calls of tools: judged by the policy and the person's hooks, asked of the person, and kept to ybs's folders.
+"""Requests of another agent as tool calls: the policy and the person's hooks judge them, and they stay in ybs's folders.
 
 A permission that it asks for becomes a call that does nothing but pass the checks; files that it reads and writes through ybs are calls of ybs's own tools.
 """
@@ -140,19 +140,16 @@ class _Permission:
             is_apart = wish.folder and Path(wish.folder) != roots.folder
             detail = f"in {wish.folder}" if is_apart else ""
             return Subject(
-                command=wish.command,
-                detail=detail,
-                is_elsewhere=True,
-                only_reads=self._only_reads,
+                command=wish.command, detail=detail, is_elsewhere=True, only_reads=self._only_reads
             )
         is_write = self.effect != "read"
         found = [roots.resolve(path, is_write=is_write) for path in wish.paths]
-        later = [roots.runs_later(path) for path in found] if is_write else []
+        later = [roots.autorun_part(path) for path in found] if is_write else []
         return Subject(
             paths=tuple(map(roots.show, found)),
             is_seen=any(each.before for each in wish.changes),
             is_plain=bool(wish.paths),
-            runs_later=next(filter(None, later), ""),
+            autorun_part=next(filter(None, later), ""),
         )
 
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:

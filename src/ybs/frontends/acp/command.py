@@ -186,7 +186,7 @@ class _Run:
             if server is None:
                 await _alone(self._options, *ends)
             elif not await copied(*ends, *server):
-                tell("ybs: The server has gone.")
+                tell("ybs: The server has stopped.")
                 return 1
         except asyncio.CancelledError:
             return self._signal_code or INTERRUPTED

@@ -1,4 +1,4 @@
-"""What the person chooses in the editor: mode, model and effort, as the protocol's config options and modes."""
+"""Mode, model and effort as the protocol's config options and modes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

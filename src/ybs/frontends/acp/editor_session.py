@@ -324,7 +324,7 @@ class EditorSession(Watcher):
         return typed.startswith("!") or (commands is not None and commands.is_command(typed))
 
     def _refusal_of(self, typed: str) -> str:
-        """Say why a line is not run in an editor; nothing where it is."""
+        """Return why a line is not run in an editor; nothing where it is."""
         if typed.startswith("!"):
             return ""
         from ybs.commands.registry import command_at

@@ -1,4 +1,4 @@
-"""What happens in a session, as updates of the protocol: the same while it happens and when it is replayed.
+"""Events of a session as updates of the protocol, live and replayed alike.
 
 They are plain JSON objects (`session/update` in the schema): a model of each, made and dumped again, would be half the cost of a long replay.
 """

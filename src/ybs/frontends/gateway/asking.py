@@ -85,8 +85,7 @@ class _Asked:
     def is_of(self, incoming: Incoming) -> bool:
         """Return whether it is the model's own question, to the person who sends this."""
         is_here = self.is_own and _is_same(incoming.place, self.chat.place)
-        is_private = self.chat.place.kind == "private"
-        return is_here and (is_private or incoming.person == self.chat.person)
+        return is_here and incoming.person == self.chat.person
 
     def answer(self, answer: Answer, said: str, by: Incoming) -> bool:
         """Answer it, and return whether it was open."""
@@ -158,7 +157,7 @@ class ChatQuestions:
 
         `keep` has the transcript kept first: who takes the turn up asks again then, and does not take the call for one that had begun.
         """
-        person = place.chat if place.kind == "private" else unquote(key.rpartition(":")[2])
+        person = unquote(key.rpartition(":")[2])
         chat = _Chat(place, person, session, keep)
         self._chats.add(chat)
 

@@ -1,4 +1,4 @@
-"""What a chat platform is to the gateway: a `Channel`, which hands in `Incoming` events and sends `Outgoing` messages.
+"""The interface to a chat platform: a `Channel` hands in `Incoming` events and sends `Outgoing` messages.
 
 A channel knows its platform and nothing of sessions, people or rates. Those of third parties register in the entry points `ybs.channels`.
 """
@@ -14,7 +14,8 @@ from ybs.core.errors import YbsError
 class ChatPlace(Struct, frozen=True):
     """Where something is said: a chat of an account of a channel, or a thread in it.
 
-    `channel` is the name in the settings, `account` the id of the bot there: two bots in one chat have nothing in common.
+    `channel` is the name in the settings, `account` the id of the bot there: two bots in one chat have nothing in common. `person` is the
+    other one in a private chat, as far as it is known: on some platforms somebody else may take their place in it.
     """
 
     channel: str
@@ -22,6 +23,7 @@ class ChatPlace(Struct, frozen=True):
     kind: Literal["private", "group"]
     chat: str
     thread: str = ""
+    person: str = ""
 
 
 def chat_of(place: ChatPlace) -> str:
@@ -45,7 +47,8 @@ class Incoming(Struct, frozen=True, kw_only=True):
     of the bot. `is_addressed`: a private chat, a mention, or an answer to the bot. `button` is the `token` of the button that was
     pressed, and `message` the platform's id of the message that it stands under, or that was sent. `unsupported` names what the
     message was where it cannot be read, such as "a voice message". `at` is in seconds since 1970, by the platform's clock. Messages with
-    the same `album` belong together. `moved_to` is the new id of a chat that the platform has given another one.
+    the same `album` belong together. `is_own`: the person wrote the words here, as they are; what is forwarded, edited or comes from another
+    bot is never a command or an answer. `moved_to` is the new id of a chat that the platform has given another one.
     """
 
     id: str
@@ -58,9 +61,15 @@ class Incoming(Struct, frozen=True, kw_only=True):
     button: str = ""
     message: str = ""
     is_addressed: bool = True
+    is_own: bool = True
     unsupported: str = ""
     album: str = ""
     moved_to: str = ""
+
+    @property
+    def own_words(self) -> str:
+        """The words as far as they may be a command or an answer: those that the person wrote."""
+        return self.text if self.is_own else ""
 
 
 class Button(Struct, frozen=True):

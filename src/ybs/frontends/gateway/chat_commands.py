@@ -140,8 +140,8 @@ class ChatCommands:
     async def _project(self, incoming: Incoming, key: str, argument: str) -> None:
         if not argument:
             names = [*await self._chats.projects(), _OWN_FOLDER]
-            items = tuple(MenuItem(line=f"/project {each}", label=each) for each in names)
-            menu = Menu(title=f"Projects ({_OWN_FOLDER}: a folder of this chat)", items=items)
+            items = tuple(MenuItem(f"/project {each}", each) for each in names)
+            menu = Menu(f"Projects ({_OWN_FOLDER}: a folder of this chat)", items)
             await self._offer(incoming, key, Reply(menu=menu))
             return
         if self._turns.running(key):

@@ -35,7 +35,7 @@ from ybs.session.session import Session
 from ybs.transcripts.saved import SUFFIX
 
 #: So many sessions are open at once; those that were used least lately are closed for others. They go on when somebody writes.
-MOST_OPEN: Final = 256
+MOST_OPEN: Final = 512
 _KEEP_SECONDS: Final = 1.0
 #: A session that nothing happens in is closed after so long.
 IDLE_SECONDS: Final = 900.0
@@ -55,16 +55,17 @@ _log = logging.getLogger("ybs.gateway.chats")
 
 
 def key_of(place: ChatPlace, person: str) -> str:
-    """Return what names a chat: the channel, its account, the kind, the chat, the thread, and in groups the person."""
-    parts = (place.channel, place.account, place.kind, place.chat, place.thread)
-    who = person if place.kind == "group" else ""
-    return ":".join(quote(part, safe="") for part in (*parts, who))
+    """Return what names a chat of one person: the channel, its account, the kind, the chat, the thread and the person."""
+    parts = (place.channel, place.account, place.kind, place.chat, place.thread, person)
+    return ":".join(quote(part, safe="") for part in parts)
 
 
 def place_of(key: str) -> ChatPlace:
     """Return where the chat of a key is."""
-    channel, account, kind, chat, thread = map(unquote, key.split(":")[:5])
-    return ChatPlace(channel, account, "group" if kind == "group" else "private", chat, thread)
+    channel, account, kind, chat, thread, person = map(unquote, key.split(":"))
+    if kind == "group":
+        return ChatPlace(channel, account, "group", chat, thread)
+    return ChatPlace(channel, account, "private", chat, thread, person)
 
 
 def _beginning(place: ChatPlace) -> str:
@@ -235,7 +236,7 @@ class Chats:
         except YbsError:
             if not row.session:
                 raise
-            await self._save(row.key, session="")  # its transcript is gone: a new one begins
+            # Its transcript is gone: a new one begins, which the next turn notes.
             lost = row.session if self._kept else ""
             shared = await asyncio.to_thread(self._opening, options, "")
         shared.session.subscribe(self._sink)
@@ -304,6 +305,7 @@ class Chats:
             overrides={**given.overrides, **_REDUCED},
             sandbox=True,
             allow=(),
+            has_kept_rules=False,
             tools=(*given.tools, *self._tools(key, place)),
             hooks=(*given.hooks, beginning),
         )
@@ -326,6 +328,16 @@ class Chats:
     async def noted(self, key: str, session: str) -> None:
         """Note with which transcript a chat goes on."""
         await self._save(key, session=session)
+
+    async def began(self, key: str, turn_id: str, *, session: str, turns: int) -> None:
+        """Note in which transcript a turn begins, after so many others, and that the chat goes on with it: both or neither, whenever the process dies."""
+
+        def work(connection: Connection) -> None:
+            begins = update(inbox).where(inbox.c.id == turn_id)
+            connection.execute(begins.values(session=session, turns=turns))
+            connection.execute(update(chats).where(chats.c.key == key).values(session=session))
+
+        await self._store.do(work)
 
     async def begin_anew(self, key: str) -> None:
         """Have the chat begin a new session with its next words."""

@@ -27,11 +27,9 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import ChannelPolicy, People
 from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox, ledger, states_in
 from ybs.frontends.gateway.transcripts import Files, Tables, copied
-from ybs.frontends.headless.output import tell, write, write_json, write_table
-from ybs.frontends.headless.prompt import UsageError
-from ybs.frontends.serve.command import listening_at
+from ybs.frontends.headless.output import UsageError, tell, write, write_json, write_table
+from ybs.frontends.serve.command import SessionServer, listening_at
 from ybs.frontends.serve.place import ServerPlace
-from ybs.frontends.serve.server import SessionServer
 from ybs.security.unicode import printable
 from ybs.session.options import Options
 from ybs.trust.settings import load
@@ -205,7 +203,6 @@ def _log_to(folder: GatewayFolder, *, as_json: bool) -> None:
     for name, level in (
         ("ybs.gateway", logging.INFO),
         ("ybs.frontends.gateway", logging.INFO),
-        ("dbos", logging.WARNING),
     ):
         logger = logging.getLogger(name)
         logger.setLevel(level)

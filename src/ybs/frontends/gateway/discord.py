@@ -297,6 +297,7 @@ class Discord:
             files=files,
             message=str(message.id),
             is_addressed=is_meant or place.kind == "private",
+            is_own=not (message.message_snapshots or message.edited_at or message.application_id),
             unsupported=unsupported,
         )
 
@@ -305,7 +306,7 @@ class Discord:
         text = message.content
         for mention in (f"<@{self.account}>", f"<@!{self.account}>"):
             text = text.replace(mention, "")
-        for snapshot in message.message_snapshots:  # never a command of who passes it on
+        for snapshot in message.message_snapshots:
             text = f"(forwarded)\n{snapshot.content}\n{text}"
         return encodable(text).strip()
 
@@ -377,7 +378,8 @@ class Discord:
         """Return the content of a file."""
         if file.size > most_bytes:
             raise too_large(most_bytes)
-        return await fetched(file.ref, most_bytes)
+        hosts = ("discordapp.com", "discordapp.net", self._settings.base_url)
+        return await fetched(file.ref, most_bytes, hosts=hosts)
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -35,12 +35,6 @@ _CONNECTIONS: Final = text(
     "SELECT application_name AS name, host(client_addr) AS address, pid FROM pg_stat_activity"
     " WHERE datname = current_database() AND application_name LIKE 'ybs %' ORDER BY 1"
 )
-_RIGHTS: Final = text(
-    "SELECT CASE WHEN to_regnamespace('dbos') IS NULL"
-    " THEN has_database_privilege(current_database(), 'CREATE')"
-    " ELSE has_schema_privilege(to_regnamespace('dbos'), 'USAGE')"
-    " AND has_schema_privilege(to_regnamespace('dbos'), 'CREATE') END"
-)
 #: Who besides the owner may change the tables, which say who may speak.
 _OTHERS: Final = text(
     "SELECT DISTINCT CASE acl.grantee WHEN 0 THEN 'everybody' ELSE acl.grantee::regrole::text END"
@@ -114,13 +108,9 @@ def _of_shared(connection: Connection) -> list[_Finding]:
     rights = "tables can be made and changed; nobody else may change them"
     if others:
         rights = f"the tables, which say who may speak, may be changed by: {', '.join(others)}"
-    can_make = bool(connection.scalar(_RIGHTS))
-    if not can_make:
-        user = connection.engine.url.username
-        rights = f"{user} may not make what the engine needs: GRANT CREATE ON DATABASE … TO {user}"
     return [
         _Finding("database", not needed, f"{where}, PostgreSQL {number / 10_000:.4g}{needed}"),
-        _Finding("rights", can_make and not others, rights),
+        _Finding("rights", not others, rights),
         _Finding("clock", abs(apart) <= _MOST_SECONDS, clock),
         *_of_gateways(connection),
     ]

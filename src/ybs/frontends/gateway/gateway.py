@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Engine as SqlEngine
 from sqlalchemy import Executable, select, update
 
@@ -124,9 +125,8 @@ class Gateway:
             fleet=fleet,
         )
         outbox.when_moved(self.chats.move)
-        turns = sqlite_engine(folder.path / "turns.db")
         most = settings.turns_at_once
-        self.turns = Turns(store, turns, self.chats, outbox, budget, at_once=most, fleet=fleet)
+        self.turns = Turns(store, self.chats, outbox, budget, at_once=most, fleet=fleet)
         self._reception = Reception(store, settings, asking, budget, self.chats, self.turns)
         self._scheduled = ScheduledRuns(options, self._tell_owner)
         self._doing = set[asyncio.Task[Any]]()
@@ -154,7 +154,10 @@ class Gateway:
 
     async def take(self, incoming: Incoming) -> None:
         """Keep an event; when this returns, it is on the disk and the platform may forget it. Raises StoreError."""
-        key = key_of(incoming.place, incoming.person)
+        place, person = incoming.place, incoming.person
+        if place.kind == "private":  # it is the place of this person alone, on every platform
+            incoming = replace(incoming, place=replace(place, person=person))
+        key = key_of(place, person)
         body = msgspec.json.encode(incoming)
         values = {"id": incoming.id, "key": key, "body": body, "at": time.time(), "state": "new"}
         values |= {"album": incoming.album}
@@ -190,7 +193,7 @@ class Gateway:
     async def run(self, stopped: asyncio.Event) -> None:
         """Serve until `stopped` is set. Raises YbsError where a part cannot start."""
         await self._store.change(update(channel_states).values(state="starting"))
-        await self.turns.start()
+        await self.turns.take_up()
         parts = [self._lead(), self._look(), self.chats.keep_all()]
         if self._lease is not None and self._fleet is not None:
             parts += [self._lease.watch(lambda: self.turns.count > 0), self._work(self._fleet)]
@@ -303,6 +306,7 @@ class Gateway:
             await self.outbox.forget(_KEPT_SECONDS)
             await self.turns.forget(_KEPT_SECONDS)
             await asyncio.sleep(_LOOK_SECONDS)
+            await self.turns.take_up()
             if self._fleet is None:
                 await self._receive_new()
 
@@ -320,7 +324,7 @@ class Gateway:
                 await channel.close()
         if not self.turns.count:  # else the next start goes on with what this process leaves
             await self.chats.aclose()
-            await self.turns.close()  # its end takes the loop's threads along
+            await self.turns.close()
         self._store.close()
 
 

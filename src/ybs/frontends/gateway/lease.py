@@ -1,4 +1,4 @@
-"""Which gateways of a database that several share are alive, and which of them leads.
+"""Leases of gateways that share a database: which are alive, and which of them leads.
 
 Each start of a gateway has a number, and an advisory lock of PostgreSQL of this number, held by a connection of its own: the server lets go
 of it when the process has ended, or its machine is silent. One of them has the lock of the leader as well. The leader strikes out the

@@ -1,4 +1,4 @@
-"""What a chat sees of a turn that runs: that an answer is being written, one line of progress, and the answer as it grows."""
+"""Show a running turn in a chat: typing, one line of progress, and the growing answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -40,7 +40,7 @@ from ybs.frontends.gateway.channel import (
     UnreachableError,
     WaitError,
 )
-from ybs.frontends.gateway.received import encodable, fetched, settings_of, too_large
+from ybs.frontends.gateway.received import encodable, fetched, part_of_path, settings_of, too_large
 
 #: An event has at most 65,536 bytes, and an edit holds its text three times.
 CAPABILITIES: Final = Capabilities(
@@ -67,6 +67,8 @@ _KEYS: Final = (*(f"{n}\ufe0f\u20e3" for n in range(1, 10)), "\U0001f51f")
 _BUTTONS: Final = "ybs.buttons"
 _MOST_SHOWN: Final = 1_000
 _FILES: Final = ("m.file", "m.image", "m.audio", "m.video")
+#: The name of a homeserver (https://spec.matrix.org/latest/appendices/#server-name).
+_SERVER: Final = r"(?:[\w.-]{1,230}|\[[\da-fA-F:.]{2,45}\])(?::\d{1,5})?"
 _NO_KEY: Final = "an encrypted message whose key did not reach me (it comes with the next one)"
 #: The specification's codes of errors, and the errors that they are.
 _CODES: Final[Mapping[str, type[ChannelError]]] = {
@@ -303,6 +305,7 @@ class Matrix:
 
     async def send(self, place: ChatPlace, message: Outgoing) -> str:
         """Send a message and return its id. Once more with the same nonce is once."""
+        self._check(place)
         content = _shown(message)
         if message.file is not None:
             content = await self._with_file(place, content, message.file)
@@ -316,6 +319,7 @@ class Matrix:
 
     async def edit(self, place: ChatPlace, message_id: str, message: Outgoing) -> None:
         """Put another text in the place of a message's."""
+        self._check(place)
         content = _shown(message)
         changed = {
             "msgtype": "m.text",
@@ -342,9 +346,11 @@ class Matrix:
         if file.size > most_bytes:
             raise too_large(most_bytes)
         key: dict[str, Any] = json.loads(file.ref)
-        where = quote(str(key["url"]).removeprefix("mxc://"))
+        server, _, media = str(key["url"]).removeprefix("mxc://").partition("/")
+        where = f"{part_of_path(server, _SERVER)}/{part_of_path(media)}"
         url = f"{self._url}/_matrix/client/v1/media/download/{where}"
-        data = await fetched(url, most_bytes, {"Authorization": f"Bearer {self._token}"})
+        token = {"Authorization": f"Bearer {self._token}"}
+        data = await fetched(url, most_bytes, token, hosts=[self._url])
         if "key" not in key:
             return data
         try:
@@ -359,6 +365,12 @@ class Matrix:
             await client.close()
             if client.store is not None:
                 client.store.database.close()
+
+    def _check(self, place: ChatPlace) -> None:
+        """Raise ChatGoneError where a private room is not that of its person alone any more."""
+        room = self._connected.rooms.get(place.chat)
+        if place.person and room and set(room.users) != {self.account, place.person}:
+            raise ChatGoneError("Others came into this room, or it was left.")
 
     async def _said(self, place: ChatPlace, kind: str, content: dict[str, Any], nonce: str) -> str:
         digest = hashlib.sha256(nonce.encode()).hexdigest() if nonce else None

@@ -1,4 +1,4 @@
-"""What a gateway tells those who operate it: numbers for Prometheus, whether it lives and is ready, and its log as lines of JSON.
+"""Monitor a gateway: numbers for Prometheus, liveness and readiness, and its log as lines of JSON.
 
 No words of chats stand in it, and no ids of people or chats.
 """

@@ -1,4 +1,4 @@
-"""What is said in chats: a ledger on the disk, and what delivers from it, each chat in its own order and pace.
+"""The outbox for chats: a ledger on the disk, delivered for each chat in order and at its own pace.
 
 A message is pending, then attempting, then delivered or failed. One that a kill interrupted while attempting may have arrived: it is sent
 again with a mark that says so. Where a platform wants a pause, the messages of that chat wait in the ledger, and nobody waits with them.

@@ -1,4 +1,4 @@
-"""Who may speak in a chat, and as whom. Nobody may until the settings or a pairing say so.
+"""The people who may speak in a chat, and their roles. Nobody may until the settings or a pairing say so.
 
 A person who is not known asks to be let in by writing to the bot. The code of that is shown where only the owner of this machine looks: by
 `ybs gateway pair` and on the page. It is never sent to the chat and never logged.
@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from ybs.config.tree import is_list
@@ -264,7 +265,7 @@ class People:
             return []
         is_row = (people.c.channel == channel) & (people.c.account == account)
         return [
-            msgspec.json.decode(row.place, type=ChatPlace)
+            replace(msgspec.json.decode(row.place, type=ChatPlace), person=row.person)
             for row in await self._store.rows(select(people).where(is_row))
             if row.place and self._role(policy, row.person, row) == "owner"
         ]

@@ -1,4 +1,4 @@
-"""How much may be asked: messages by token buckets for each person, chat and channel, and money by the day."""
+"""Rate limits: messages by token buckets for each person, chat and channel, and money by the day."""
 
 import time
 from collections.abc import Callable

@@ -1,7 +1,9 @@
-"""What channels do alike with what a platform hands them: texts made whole, files fetched up to a size, settings read."""
+"""Input handling that channels share: joining texts, fetching files up to a size, reading settings."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
 
 import httpx2
 import msgspec
@@ -24,8 +26,19 @@ def encodable(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-async def fetched(url: str, most_bytes: int, headers: Mapping[str, str] | None = None) -> bytes:
-    """Return what lies at an address; `headers` go to no other place that it leads to. Raises ChannelError where it is larger, or not there."""
+async def fetched(
+    url: str,
+    most_bytes: int,
+    headers: Mapping[str, str] | None = None,
+    *,
+    hosts: Sequence[str],
+) -> bytes:
+    """Return what lies at an address; `headers` go to no other place that it leads to. Raises ChannelError where it is larger, or not there.
+
+    `hosts` are the platform's: their names (those below them too), and addresses of the settings. Nothing is asked for elsewhere.
+    """
+    if not any(is_at(url, each) for each in hosts):
+        raise ChannelError("The file lies somewhere else than on the platform.")
     data = bytearray()
     try:
         async with (
@@ -41,6 +54,25 @@ async def fetched(url: str, most_bytes: int, headers: Mapping[str, str] | None =
     except httpx2.HTTPError as error:
         raise UnreachableError("The file cannot be fetched.") from error
     return bytes(data)
+
+
+def is_at(url: str, host: str) -> bool:
+    """Return whether an address is of a host: of a name, by HTTPS alone, or of the origin of another address."""
+    try:
+        asked, known = urlsplit(url), urlsplit(host)
+        if known.netloc:
+            return (asked.scheme, asked.netloc) == (known.scheme, known.netloc)
+        is_name = asked.scheme == "https" and re.fullmatch(r"[\w.-]+", asked.netloc, re.ASCII)
+        return bool(is_name) and f".{asked.netloc}".endswith(f".{host}")
+    except ValueError:
+        return False
+
+
+def part_of_path(text: str, pattern: str = r"[\w.=-]{1,255}") -> str:
+    """Return an id of the platform as one part of an address. Raises ChannelError for one that is not made as ids are."""
+    if not re.fullmatch(pattern, text, re.ASCII) or set(text) == {"."}:
+        raise ChannelError("The address of a file is not one.")
+    return quote(text, safe="")
 
 
 def too_large(most_bytes: int) -> ChannelError:

@@ -1,4 +1,4 @@
-"""What becomes of a message that the inbox keeps: it is refused, answered here, or a turn."""
+"""Handle a message from the inbox: refuse it, answer it here, or start a turn."""
 
 import asyncio
 import math
@@ -83,6 +83,7 @@ class Reception:
                 text="\n".join(each.text for each in parts if each.text),
                 files=tuple(file for each in parts for file in each.files),
                 is_addressed=any(each.is_addressed for each in parts),
+                is_own=all(each.is_own for each in parts),
             )
             body = msgspec.json.encode(whole)
             connection.execute(update(inbox).where(is_own).values(body=body))
@@ -112,7 +113,7 @@ class Reception:
 
     async def _is_ours(self, fleet: "Fleet", incoming: Incoming, role: str) -> bool:
         """Give a message to a worker; return whether that is this gateway. Where none can take it yet, it stays new."""
-        name, words = command_in(incoming.text)
+        name, words = command_in(incoming.own_words)
         wanted = await self._asking.worker_of(incoming, words if name == "approve" else "")
         key, waits = key_of(incoming.place, incoming.person), not (name or incoming.button)
         worker = await fleet.hand(incoming, key, role=role, wanted=wanted, waits=waits)
@@ -139,7 +140,7 @@ class Reception:
     async def _may_come(self, incoming: Incoming, *, is_owner: bool) -> bool:
         """Return whether a message is not one too many; the first one that is, is answered."""
         who = (incoming.place, incoming.person)
-        if is_owner and command_in(incoming.text)[0] == "stop":
+        if is_owner and command_in(incoming.own_words)[0] == "stop":
             return True
         wait = self._rates.allow(incoming, is_owner=is_owner)
         if wait == 0:
@@ -157,8 +158,8 @@ class Reception:
 
     async def _decide(self, incoming: Incoming, *, is_owner: bool) -> None:
         """Answer a message, or make it a turn."""
-        text = incoming.text.strip()
-        name, argument = command_in(text)
+        text, own = incoming.text.strip(), incoming.own_words.strip()
+        name, argument = command_in(own)
         if incoming.button:
             await self._press(incoming, is_owner=is_owner)
             return
@@ -175,7 +176,7 @@ class Reception:
             )
         elif name:
             await self._carry_out(incoming, key, name, argument, is_owner=is_owner)
-        elif text and not incoming.files and await self._asking.say(incoming, text):
+        elif own and not incoming.files and await self._asking.say(incoming, own):
             pass
         elif text or incoming.files:
             await self._enqueue(incoming, key)

@@ -199,6 +199,7 @@ class Slack:
             files=files,
             message=str(event["ts"]),
             is_addressed=is_meant or place.kind == "private",
+            is_own=not any(event.get(key) for key in ("attachments", "edited", "app_id")),
             unsupported=unsupported,
         )
 
@@ -295,10 +296,8 @@ class Slack:
             raise too_large(most_bytes)
         found = await _asked(self._client().files_info(file=file.ref))
         url = _part(found, "file", "url_private_download")
-        if not url.startswith((_FILES, self._settings.base_url)):
-            raise ChannelError("The file lies somewhere else than at Slack.")
-        token = self._settings.token.strip()
-        return await fetched(url, most_bytes, {"Authorization": f"Bearer {token}"})
+        token = {"Authorization": f"Bearer {self._settings.token.strip()}"}
+        return await fetched(url, most_bytes, token, hosts=[_FILES, self._settings.base_url])
 
     async def close(self) -> None:
         """Let go of connections."""

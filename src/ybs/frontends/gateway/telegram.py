@@ -287,6 +287,7 @@ class Telegram:
             files=files,
             message=str(message.message_id),
             is_addressed=is_addressed,
+            is_own=not (message.forward_origin or message.via_bot or message.edit_date),
             unsupported=unsupported,
             album=f"{place.chat}:{message.media_group_id}" if message.media_group_id else "",
             moved_to=moved_to,
@@ -326,7 +327,9 @@ class Telegram:
             data = data[:start] + kept.encode("utf-16-le") + data[end:]
         text = data.decode("utf-16-le", "replace").strip()
         if text and message.forward_origin is not None:
-            text = f"(forwarded)\n{text}"  # another person's words: never a command of who passes them on
+            text = f"(forwarded)\n{text}"
+        if text and message.via_bot is not None:
+            text = f"(by the bot {message.via_bot.full_name})\n{text}"
         return text, is_meant
 
     def _names_bot(self, entity: MessageEntity, whom: str) -> bool:

@@ -34,7 +34,7 @@ from ybs.frontends.gateway.channel import (
     UnreachableError,
     WaitError,
 )
-from ybs.frontends.gateway.received import encodable, fetched, settings_of, too_large
+from ybs.frontends.gateway.received import encodable, fetched, part_of_path, settings_of, too_large
 from ybs.frontends.gateway.webhook import Webhook
 
 CAPABILITIES: Final = Capabilities(
@@ -70,6 +70,8 @@ _CODES: Final[Mapping[int, type[ChannelError]]] = {
     **dict.fromkeys((1, 2, 131000, 131016, 131057), MaybeSentError),
     **dict.fromkeys((131021, 131026, 131030, 131047, 131050), ChatGoneError),
 }
+#: Where Meta has the files of messages; nobody else is told the token.
+_META: Final = ("fbsbx.com", "facebook.com", "fbcdn.net", "whatsapp.net")
 _FILES: Final = ("document", "image", "video", "audio")
 _UNSUPPORTED: Final = {
     "sticker": "a sticker",
@@ -184,10 +186,15 @@ class WhatsApp:
         text, files, unsupported = _content(event)
         if not text and not files and not unsupported:
             return None  # a reaction, a changed number
-        if context.get("forwarded") or context.get("frequently_forwarded"):
-            text = f"(forwarded)\n{text}"  # another person's words: never a command of who passes them on
-        message = str(event["id"])
-        return Incoming(**common, text=text, files=files, message=message, unsupported=unsupported)
+        is_own = not (context.get("forwarded") or context.get("frequently_forwarded"))
+        return Incoming(
+            **common,
+            text=text if is_own else f"(forwarded)\n{text}",
+            files=files,
+            message=str(event["id"]),
+            is_own=is_own,
+            unsupported=unsupported,
+        )
 
     # Sending
 
@@ -225,10 +232,12 @@ class WhatsApp:
 
     async def fetch(self, file: IncomingFile, most_bytes: int) -> bytes:
         """Return the content of a file."""
-        found = await self._asked("GET", f"/{file.ref}", params={"phone_number_id": self._number})
+        number, media = {"phone_number_id": self._number}, part_of_path(file.ref)
+        found = await self._asked("GET", f"/{media}", params=number)
         if int(found.get("file_size") or 0) > most_bytes:
             raise too_large(most_bytes)
-        return await fetched(str(found.get("url")), most_bytes, self._headers)
+        hosts = [*_META, self._settings.base_url]
+        return await fetched(str(found.get("url")), most_bytes, self._headers, hosts=hosts)
 
     async def close(self) -> None:
         """Let go of connections."""

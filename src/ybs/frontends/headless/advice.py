@@ -1,4 +1,4 @@
-"""What a run without a terminal tells the person to do: options and subcommands, and what allows a refused call."""
+"""Word remedies for a run without a terminal: options and subcommands, and the rule that allows a refused call."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -21,6 +21,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
     "set_key": "set {} to a valid key",
     "save_key": "save one with `ybs setup`",
     "log_in": "log in with `ybs mcp login {}`",
+    "log_out": "forget the login with `ybs mcp logout {}`",
     "set_endpoint": "name the address with --endpoint",
     "begin_anew": "start a new session without --continue",
     "raise_step_limit": "allow more steps with --max-turns (or agent.max_iterations)",
@@ -51,7 +52,7 @@ _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
     "add_folder": "start ybs with --add-dir DIR",
 }
 #: Their values are typed into a shell.
-_QUOTED: Final = ("allow_call", "allow_call_with_network", "add_folder", "log_in")
+_QUOTED: Final = ("allow_call", "allow_call_with_network", "add_folder", "log_in", "log_out")
 
 
 def _quoted(value: str) -> str:

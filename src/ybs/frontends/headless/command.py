@@ -47,7 +47,7 @@ class _Answered(Result, frozen=True, kw_only=True, tag="result"):
 
 
 def refusal_of(prompt: str) -> str:
-    """Say why a line of a chat is not run from the command line; nothing where it is.
+    """Return why a line of a chat is not run from the command line; nothing where it is.
 
     Who writes a prompt for a script may not be the person: nothing is run or changed by it.
     """

@@ -1,49 +1,27 @@
-"""What a run without a terminal writes: text, one JSON object, or one JSON line per event."""
+"""The output of a run without a terminal: text, one JSON object, or one JSON line per event."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from select import select
+from stat import S_ISCHR
 from typing import Any, Literal, Protocol, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
 
 from ybs.commands.figures import cost
+from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
-from ybs.core.events import (
-    AssistantSaid,
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    FilesChanged,
-    FilesRestored,
-    Noticed,
-    PromptRead,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.errors import YbsError
+from ybs.core.events import Event
 from ybs.core.messages import Usage
 from ybs.core.wording import first_words, plural
 from ybs.frontends.headless.advice import advised
 from ybs.frontends.layout import in_columns
 from ybs.frontends.tty import columns
-from ybs.security.gate import put, put_json, put_utf8
+from ybs.security.gate import ask_line, put, put_json, put_utf8
 from ybs.transcripts.line import told
 
 Format: TypeAlias = Literal["text", "json", "stream-json"]
@@ -132,7 +110,7 @@ class TextOutput:
 
     def event(self, envelope: Envelope) -> None:
         """Write a line for what matters; with `-v` for every step."""
-        if isinstance(envelope.event, ThinkingStreamed):
+        if isinstance(envelope.event, events.ThinkingStreamed):
             if envelope.is_main:
                 self._thinking.append(envelope.event.text)
             return
@@ -181,9 +159,9 @@ class StreamOutput:
 
     def event(self, envelope: Envelope) -> None:
         """Write the event's line. Where the session stands is no event of the run: its parts are told by others."""
-        if isinstance(envelope.event, SessionStarted):
+        if isinstance(envelope.event, events.SessionStarted):
             self._session = envelope.event.session
-        if not isinstance(envelope.event, StateChanged):
+        if not isinstance(envelope.event, events.StateChanged):
             self._write(envelope.event, envelope.agent, envelope.started_by)
 
     def result(self, result: Result) -> None:
@@ -216,14 +194,14 @@ def text_of(envelope: Envelope, *, is_verbose: bool) -> str:
 
 
 def line_of(event: Event, *, is_verbose: bool) -> str:
-    """Say in a line what the person has to know of an event, and more when asked for; else nothing."""
+    """Return one line that says what the person has to know of an event, and more when asked for; else nothing."""
     match event:
-        case Noticed(level="warning" | "error"):
+        case events.Noticed(level="warning" | "error"):
             return f"{event.level}: {noticed(event)}"
-        case RequestRetried():
+        case events.RequestRetried():
             what = event.message.split("\n", 1)[0]  # the advice comes with the last failure
             return f"{what.removesuffix('.')}; trying again in {event.wait_seconds:.0f} s"
-        case ToolFinished(is_refused=True):
+        case events.ToolFinished(is_refused=True):
             # Not folded: it may hold a rule that has to be typed as it stands.
             output = event.output.removeprefix("Refused: ")
             return f"refused: {event.name}: {advised(output, event.remedies, separator=' ')}"
@@ -231,20 +209,20 @@ def line_of(event: Event, *, is_verbose: bool) -> str:
             return step_line(event) if is_verbose else ""
 
 
-def noticed(event: Noticed) -> str:
+def noticed(event: events.Noticed) -> str:
     """Return a notice with what the person can do about it, in a line."""
     return advised(event.text, event.remedies, separator=" ")
 
 
 def step_line(event: Event) -> str:
-    """Say in a line what the agent does."""
+    """Return one line that says what the agent does."""
     match event:
-        case Noticed():
+        case events.Noticed():
             return noticed(event)
-        case ToolStarted():
+        case events.ToolStarted():
             arguments = bytes(event.arguments).decode(errors="replace")
             return f"> {event.name} {one_line(arguments, len(arguments))}"
-        case ToolFinished():
+        case events.ToolFinished():
             state = "done" if event.success else "failed"
             said = one_line(event.summary or event.output, MAX_SAID)
             first = f"  {event.name} {state} in {event.duration_seconds:.1f} s: {said}"
@@ -253,28 +231,28 @@ def step_line(event: Event) -> str:
             lines = () if is_said or not output else output.split("\n")
             return "\n".join([first, *(f"    {line}".rstrip() for line in lines)])
         case (
-            SessionStarted()
-            | SystemPrompted()
-            | UserSaid()
-            | AssistantSaid()
-            | RequestStarted()
-            | RequestRetried()
-            | PromptRead()
-            | TextStreamed()
-            | ThinkingStreamed()
-            | ToolCallStreamed()
-            | ToolPrinted()
-            | ConfirmationAsked()
-            | ConfirmationAnswered()
-            | TurnFinished()
-            | SessionEnded()
-            | StateChanged()
-            | Compacted()
-            | Rewound()
-            | Replaced()
-            | Titled()
-            | FilesChanged()
-            | FilesRestored()
+            events.SessionStarted()
+            | events.SystemPrompted()
+            | events.UserSaid()
+            | events.AssistantSaid()
+            | events.RequestStarted()
+            | events.RequestRetried()
+            | events.PromptRead()
+            | events.TextStreamed()
+            | events.ThinkingStreamed()
+            | events.ToolCallStreamed()
+            | events.ToolPrinted()
+            | events.ConfirmationAsked()
+            | events.ConfirmationAnswered()
+            | events.TurnFinished()
+            | events.SessionEnded()
+            | events.StateChanged()
+            | events.Compacted()
+            | events.Rewound()
+            | events.Replaced()
+            | events.Titled()
+            | events.FilesChanged()
+            | events.FilesRestored()
         ):
             return ""  # the answer, or of no use to a script
         case _:
@@ -288,7 +266,7 @@ def one_line(text: str, max_chars: int = 300) -> str:
 
 
 def usage_line(result: Result) -> str:
-    """Say what the run used."""
+    """Return what the run used."""
     usage = Usage(**result.usage, cost_usd=result.cost_usd, cost_is_partial=result.cost_is_partial)
     parts = (
         plural(result.steps, "step"),
@@ -306,6 +284,17 @@ def counts(usage: Usage) -> dict[str, int]:
     named.pop("cost_usd")
     named.pop("cost_is_partial")
     return named
+
+
+def agrees(question: str, refusal: str = "") -> bool:
+    """Ask the person for a yes. With a `refusal`, say that where there is no terminal to ask on."""
+    if refusal and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        tell(f"ybs: {refusal}")
+        return False
+    try:
+        return ask_line(question).strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
 
 
 def tell(line: str) -> None:
@@ -347,3 +336,64 @@ def write_cut(rows: Sequence[Sequence[str]]) -> None:
     before = max(map(len, in_columns([[*row[:-1], "|"] for row in rows])), default=1) - 1
     room = max(columns() - before, _NARROWEST)
     write_table([[*row[:-1], first_words(row[-1], room)] for row in rows])
+
+
+#: What may be piped in. Larger input fits no model's window; it belongs in a file that tools can search.
+MAX_BYTES = 1_000_000
+#: After this long without a byte the person is told what ybs waits for.
+PATIENCE_SECONDS = 3.0
+
+
+class UsageError(YbsError):
+    """The command was called in a way that makes no sense (exit code 2)."""
+
+
+def whole_prompt(argument: str | None, piped: str) -> str:
+    """Join the argument and the piped text. Raises UsageError when there is neither."""
+    words = (argument or "").strip()
+    if not words and not piped.strip():
+        raise UsageError("there is no prompt: give one as an argument, or pipe one in")
+    if not piped.strip():
+        return words
+    if not words:
+        return piped.strip("\n")
+    body = piped.rstrip("\n").replace("</stdin>", "&lt;/stdin>")
+    return f"{words}\n\n<stdin>\n{body}\n</stdin>"
+
+
+def read_piped() -> str:
+    """Read what was piped in; a terminal is not read. Raises UsageError for binary or too much input."""
+    try:
+        number = sys.stdin.fileno()
+        if S_ISCHR(os.fstat(number).st_mode):  # a terminal, or /dev/null
+            return ""
+    except (AttributeError, OSError, ValueError):  # no standard input at all
+        return ""
+    if not select([number], [], [], PATIENCE_SECONDS)[0]:
+        tell("ybs: waiting for standard input to end (`< /dev/null` for none)")
+    return decoded(_read_all(number))
+
+
+def decoded(data: bytes) -> str:
+    """Decode piped bytes. Raises UsageError when they are not text, or too many."""
+    if len(data) > MAX_BYTES:
+        raise UsageError(
+            f"standard input is larger than {MAX_BYTES // 1000:,} kB; put it in a file and name the file"
+        )
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = f"byte {error.start:,}"
+        raise UsageError(f"standard input is not UTF-8 text ({place}); convert it first") from None
+    if "\0" in text:
+        raise UsageError("standard input is binary; put it in a file and name the file")
+    return text.replace("\r\n", "\n")
+
+
+def _read_all(number: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while size <= MAX_BYTES and (piece := os.read(number, 65_536)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)

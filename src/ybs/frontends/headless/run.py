@@ -19,12 +19,14 @@ from ybs.frontends.headless.output import (
     Pipe,
     Result,
     RunOutput,
+    UsageError,
     counts,
     make_output,
     noticed,
+    read_piped,
     tell,
+    whole_prompt,
 )
-from ybs.frontends.headless.prompt import UsageError, read_piped, whole_prompt
 
 if TYPE_CHECKING:
     from ybs.session.options import Options
@@ -74,13 +76,7 @@ def fail(error: YbsError, output: RunOutput) -> int:
     """Report an error that came before the turn, and return its exit code."""
     code = code_of(error)
     output.result(
-        Result(
-            result="",
-            reason="error",
-            is_error=True,
-            exit_code=code,
-            message=told(error),
-        )
+        Result(result="", reason="error", is_error=True, exit_code=code, message=told(error))
     )
     return code
 

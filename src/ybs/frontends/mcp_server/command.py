@@ -32,14 +32,13 @@ from ybs.core.ports import Effect, Tool
 from ybs.core.remedies import Remedy
 from ybs.core.wording import listed
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.headless.output import noticed, tell, warn
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError, noticed, tell, warn
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.frontends.json_rpc import MOST_BYTES, LineReader
 from ybs.frontends.mcp_server.server import ToolServer, confirm
 from ybs.frontends.tty import claim_stdio
 from ybs.security.gate import put_json
-from ybs.security.paths.later_watch import LaterWatch
+from ybs.security.paths.autorun_watch import AutorunWatch
 from ybs.session.options import Options
 from ybs.session.plugins import with_plugins
 from ybs.session.questions import Questions
@@ -119,7 +118,7 @@ async def served(options: Options, names: Sequence[str], emit: Emit) -> AsyncGen
     hooks = _user_hooks(environment, options, emit)
     try:
         foreign = await _foreign(environment, options)
-        around = (LaterNotices(environment, emit), *options.hooks, *hooks)
+        around = (AutorunNotices(environment, emit), *options.hooks, *hooks)
         own = served_toolbox(environment, context, foreign, names, around)
         _warn(environment)
         await own.open(emit)
@@ -162,14 +161,14 @@ def _warn(environment: ToolEnvironment) -> None:
         tell(f"ybs: {advised('', (Remedy('trust_project'),))}.")
 
 
-class LaterNotices(CallHook):
+class AutorunNotices(CallHook):
     """Looks before and after each command; what it finds goes to `emit`."""
 
     name = "looking for files that run later"
     loss = "the person is not told which files it leaves that run later"
 
     def __init__(self, environment: ToolEnvironment, emit: Emit) -> None:
-        self._watch = LaterWatch(environment.sandbox, environment.roots, environment.has_jobs)
+        self._watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)
         self._emit = emit
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:

@@ -29,8 +29,8 @@ from ybs.core.ports import Answer, Confirm, Question, Request, Toolbox, ToolSpec
 from ybs.core.version import VERSION
 from ybs.frontends.headless.advice import advised, refusal
 from ybs.security.firewall.structs import masked
-from ybs.security.legible import legible
 from ybs.security.marks import marked
+from ybs.security.visible_text import visible_request
 from ybs.tools.calls.cut import cut
 from ybs.tools.registry import NAMES
 
@@ -126,7 +126,7 @@ def asking_now(session: ServerSession, request: types.RequestId | None, mask: Ma
     return ask
 
 
-class _Round(Struct, frozen=True):
+class _PendingQuestion(Struct, frozen=True):
     """What is known of a call that ended with a question."""
 
     call: ToolCall
@@ -134,36 +134,36 @@ class _Round(Struct, frozen=True):
     question: Question
 
 
-class LaterAnswers:
+class PendingAnswers:
     """The questions that calls ended with, until the client makes these again with the answers."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
-        self._open: dict[str, _Round] = {}
+        self._open: dict[str, _PendingQuestion] = {}
 
-    def asking(self, call: ToolCall, params: types.CallToolRequestParams) -> "AskingLater":
+    def asking(self, call: ToolCall, params: types.CallToolRequestParams) -> "DeferredQuestion":
         """Return what asks about a call, and knows the answers that it comes with."""
         known = self._open.get(params.request_state or "")
         if known is None or not call.is_same_call(known.call):
-            return AskingLater(call, {})
+            return DeferredQuestion(call, {})
         given = (params.input_responses or {}).get(_ANSWER)
         if not isinstance(given, types.ElicitResult):
-            return AskingLater(call, known.answers)
+            return DeferredQuestion(call, known.answers)
         del self._open[params.request_state or ""]  # an answer counts once
         answer = answer_of(given, known.question)
-        return AskingLater(call, {**known.answers, _key(known.question): answer})
+        return DeferredQuestion(call, {**known.answers, _key(known.question): answer})
 
-    def required(self, asking: "AskingLater", question: Question) -> types.InputRequiredResult:
+    def required(self, asking: "DeferredQuestion", question: Question) -> types.InputRequiredResult:
         """Return what a call ends with in place of its result."""
         state = token_urlsafe(16)
-        self._open[state] = _Round(asking.call, asking.answers, question)
+        self._open[state] = _PendingQuestion(asking.call, asking.answers, question)
         while len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
         request = types.ElicitRequest(params=form_of(question, self._mask))
         return types.InputRequiredResult(input_requests={_ANSWER: request}, request_state=state)
 
 
-class AskingLater:
+class DeferredQuestion:
     """Asks about one call by ending it. `question` is the one that is open then."""
 
     def __init__(self, call: ToolCall, answers: Mapping[str, Answer]) -> None:
@@ -216,7 +216,7 @@ class ToolServer:
         self._environment, self._toolbox = environment, toolbox
         self._emit, self._hooks = emit, hooks
         self._numbers = count(1)
-        self._later = LaterAnswers(environment.mask)
+        self._pending = PendingAnswers(environment.mask)
         #: Held by a call that may change something: those come one after the other.
         self._changing = asyncio.Lock()
 
@@ -235,7 +235,7 @@ class ToolServer:
     @cached_property
     def _specs(self) -> Sequence[ToolSpec]:
         firewall = self._environment.secrets.firewall
-        specs = legible(Request("", (), self._toolbox.specs())).tools
+        specs = visible_request(Request("", (), self._toolbox.specs())).tools
         return [masked(firewall, each, f"the description of {each.name}") for each in specs]
 
     @cached_property
@@ -262,8 +262,8 @@ class ToolServer:
         _asking.set(asking)
         async with _Progress(context.session, self._emit) as emit:
             result = await to_its_end(self._run(call, emit))
-        if isinstance(asking, AskingLater) and asking.question is not None:
-            return self._later.required(asking, asking.question)
+        if isinstance(asking, DeferredQuestion) and asking.question is not None:
+            return self._pending.required(asking, asking.question)
         return result_of(result)
 
     def _call_of(self, params: types.CallToolRequestParams) -> ToolCall:
@@ -280,7 +280,7 @@ class ToolServer:
             return refuse
         if session.can_send_request:
             return asking_now(session, context.request_id, self._environment.mask)
-        return self._later.asking(call, params)
+        return self._pending.asking(call, params)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
         if self._toolbox.is_read_only(call):

@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
@@ -12,8 +11,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.commands.command import SlashCommand
-from ybs.config.host import Host
-from ybs.config.schema import Config, Mode
+from ybs.config.schema import Mode
 from ybs.core.envelope import Envelope, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import (
@@ -127,7 +125,7 @@ class AttachedInbox:
         )
         if line.is_choice:
             sending = replace(sending, is_choice=True)
-        self._mine[self._session.client.later("send", sending)] = line
+        self._mine[self._session.client.begin_request("send", sending)] = line
 
     async def result_of(
         self, text: str, *, typed: str | None = None, is_for_model: bool = False
@@ -227,16 +225,16 @@ class AttachedSession:
     """A session of a server. It is there from `attach_to` on; whoever leaves it leaves it running."""
 
     stays = True
+    #: What was wrong with the settings is told by the server.
+    warnings: tuple[str, ...] = ()
 
     def __init__(
-        self,
-        client: ServerClient,
-        options: Options,
-        subscribed: wire.Subscribed,
-        status: Status,
+        self, client: ServerClient, options: Options, subscribed: wire.Subscribed, status: Status
     ) -> None:
         loaded = load_settings(options)
         self.client, self._options, self._loaded = client, options, loaded
+        #: The project's folder, and the host and the settings of this terminal.
+        self.folder, self.host, self.config = options.folder, options.host, loaded.config
         self.id, self._earlier = subscribed.session, subscribed.earlier
         self.inbox = AttachedInbox(self)
         self.view = View(streams=loaded.config.ui.stream_responses)
@@ -299,26 +297,6 @@ class AttachedSession:
     def mode(self, mode: Mode) -> None:
         self._status = replace(self._status, mode=mode)
         self.ask(self.client.call("set_mode", wire.ModeChange(session=self.id, mode=mode)))
-
-    @property
-    def folder(self) -> Path:
-        """The project's folder."""
-        return self._options.folder
-
-    @property
-    def host(self) -> Host:
-        """The folders and the variables of this terminal."""
-        return self._options.host
-
-    @property
-    def config(self) -> Config:
-        """The person's settings, as this terminal reads them."""
-        return self._loaded.config
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the server has told already."""
-        return ()
 
     @property
     def is_busy(self) -> bool:

@@ -71,7 +71,7 @@ async def _background(options: Options, prompt: str) -> int:
         opened = await client.call("open", wire.opening_of(options), wire.SessionEntry)
         here = opened.session
         sending = wire.Sending(session=here, text=prompt, is_for_model=True)
-        client.later("send", sending)
+        client.begin_request("send", sending)
         await client.call("subscribe", wire.Subscribing(session=here), wire.Subscribed)
         try:
             async with asyncio.timeout(_NAMED_SECONDS):

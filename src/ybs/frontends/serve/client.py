@@ -32,7 +32,7 @@ class ServerGone(YbsError):
     """The server has ended before it answered."""
 
     def __init__(self) -> None:
-        super().__init__("The server has gone.")
+        super().__init__("The server has stopped.")
 
 
 class _Message(Struct, frozen=True):
@@ -71,12 +71,12 @@ class ServerClient:
 
     async def call(self, method: str, params: Struct, kind: type[_T] = Raw) -> _T:
         """Call a method and return its result. Raises YbsError, also where the server has gone."""
-        number = self.later(method, params)
+        number = self.begin_request(method, params)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         data = await answer
         return data if kind is Raw else msgspec.json.decode(data, type=kind)
 
-    def later(self, method: str, params: Struct) -> int:
+    def begin_request(self, method: str, params: Struct) -> int:
         """Call a method whose answer comes with what is told, and return the number of the request."""
         self._number += 1
         form = b'{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}\n'

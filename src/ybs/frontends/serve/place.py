@@ -1,4 +1,4 @@
-"""Where the server is reached: its socket, the lock that lets one run, its token, and who may speak to it."""
+"""The server's files: its socket, the lock that lets one run, and its token; and who may connect."""
 
 import os
 import secrets

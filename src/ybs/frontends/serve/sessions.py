@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged, TurnFinished
 from ybs.frontends.host import this_host
 from ybs.frontends.serve import protocol as wire
+from ybs.frontends.serve.bounds import bounded, bounds_of
 from ybs.security.incognito import leave_no_dump
 from ybs.session.hub import Hub, Shared
 from ybs.session.inbox import InboxLine, Sender
@@ -38,10 +39,11 @@ _OF_TERMINAL: Final = frozenset(
 
 
 class LedgerEntry(Struct, frozen=True):
-    """What is written down of an open session, without its variables: how to open it again, and how often its turn was taken up."""
+    """What is written down of an open session, without its variables: how to open it again, how often its turn was taken up, and its bounds."""
 
     opening: wire.Opening
     tries: int = 0
+    bounds: dict[str, Any] = {}
 
 
 class Watcher(Sender):
@@ -137,7 +139,8 @@ class HostedSession:
             is_saved = bool(self.session.journal.path)  # what is not saved is not taken up
             before = self.name, self.kept
             self.name = event.name if is_saved else ""
-            self.kept = replace(self.kept, opening=self._opening_of(event))
+            opening, bounds = self._opening_of(event), bounds_of(self.session) if is_saved else {}
+            self.kept = replace(self.kept, opening=opening, bounds=bounds)
             if before != (self.name, self.kept):
                 self._changed()
 
@@ -234,11 +237,14 @@ class HostedSessions:
         for held in self.held:
             if name and not is_fork and held.session.journal.name == name:
                 return held
+        known = None if is_fork else self._left.get(name)
+        options = bounded(options, known.bounds) if known else options
         unsaved = Unsaved()
         options = replace(options, editor=unsaved)
         resuming = {"resume": name or None, "fork": is_fork}
         shared = self.hub.open(options.folder, options=options, **resuming)
-        known = None if is_fork else self._left.pop(name, None)
+        if known is not None:
+            del self._left[name]
         kept = LedgerEntry(_unnamed(wire.opening_of(options)), known.tries if known else 0)
         held = HostedSession(shared, kept, self._write_down, unsaved)
         self._held[shared.session.id] = held

@@ -1,1 +1,1 @@
-"""What `ybs WORD` does without a session: lists, checks, settings, installs; each module is a subcommand or what several share."""
+"""The subcommands that need no session (lists, checks, settings, installs), one module each, and their shared parts."""

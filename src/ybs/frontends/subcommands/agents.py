@@ -2,14 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from ybs.core.errors import ConfigError
 from ybs.core.wording import first_words
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
-from ybs.frontends.subcommands.finding import Finding
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from argparse import Namespace
 
     from ybs.conductor.kind_files import Kinds
     from ybs.conductor.kinds import Kind
@@ -18,6 +16,12 @@ if TYPE_CHECKING:
 
 _MOST_DESCRIBED = 70
 _BUILT_IN = "built in"
+
+
+def agents(arguments: "Namespace", options: "Options") -> int:
+    """Do what the arguments ask for and return the exit code."""
+    run = check_agents if arguments.action == "check" else list_agents
+    return run(options, is_json=arguments.format == "json")
 
 
 def list_agents(options: "Options", *, is_json: bool) -> int:
@@ -64,24 +68,6 @@ def _found(options: "Options") -> "tuple[Loaded, Kinds]":
 
     loaded = load_settings(options)
     return loaded, find_kinds(loaded, environment_of(options, loaded).folder)
-
-
-def look_at_agents(loaded: "Loaded") -> "Iterator[Finding]":
-    """Look for the programs of the kinds that are other agents."""
-    if not loaded.config.agents.acp:
-        return
-    from ybs.conductor.acp.presets import fix_for, kind_of, problem_with, title_of
-
-    for name, entry in loaded.config.agents.acp.items():
-        try:
-            agent = kind_of(name, entry, "").acp or entry
-            problem = problem_with(agent, loaded.host)
-            words, fix = problem or f"{title_of(agent)} is there", fix_for(agent)
-        except ConfigError as error:
-            problem = words = str(error)
-            fix = "ybs config check"
-        state = "missing" if problem else "untried"
-        yield Finding(name=f"agent {name}", state=state, detail=words, fix=fix, is_needed=False)
 
 
 def _rights(kind: "Kind") -> str:

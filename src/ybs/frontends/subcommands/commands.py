@@ -1,11 +1,13 @@
 """The subcommands that print data: settings, tools, and what was found on this machine."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ybs.frontends.headless.output import warn, write, write_json
+from ybs.session.settings import load_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -14,112 +16,37 @@ if TYPE_CHECKING:
     from ybs.session.options import Options
 
 
+#: The module of each subcommand in this package, and its function: loaded when it is wanted.
+_COMMANDS: Final = {
+    "config": ("commands", "config"),
+    "sessions": ("sessions", "sessions"),
+    "learn": ("learn", "learn"),
+    "tools": ("tools", "tools"),
+    "skills": ("skills", "skills"),
+    "agents": ("agents", "agents"),
+    "firewall": ("firewall", "scan"),
+    "sandbox": ("sandbox", "execute"),
+    "map": ("map", "map_project"),
+    "trust": ("trust", "trust"),
+    "permissions": ("permissions", "permissions"),
+    "hooks": ("permissions", "hooks"),
+    "plugin": ("plugins", "plugins"),
+    "mcp": ("mcp", "mcp"),
+    "models": ("models", "models"),
+    "router": ("router_stats", "router"),
+    "doctor": ("doctor", "doctor"),
+    "version": ("commands", "version"),
+}
+
+
 def run_subcommand(arguments: "Namespace", options: "Options") -> int:
     """Run the subcommand that the arguments name and return its exit code."""
-    return _COMMANDS[arguments.subcommand](arguments, options)
+    module, name = _COMMANDS[arguments.subcommand]
+    return getattr(import_module(f"{__package__}.{module}"), name)(arguments, options)
 
 
-def _tools(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.tools import check_tools, install_tool, list_tools
-
-    if arguments.action == "install":
-        return install_tool(options.host, arguments.name)
-    run = check_tools if arguments.action == "check" else list_tools
-    return run(options, is_json=arguments.format == "json")
-
-
-def _skills(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.skills import check_skills, list_skills, new_skill
-
-    if arguments.action == "new":
-        return new_skill(options.host, arguments.name)
-    run = check_skills if arguments.action == "check" else list_skills
-    return run(options, is_json=arguments.format == "json")
-
-
-def _agents(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.agents import check_agents, list_agents
-
-    run = check_agents if arguments.action == "check" else list_agents
-    return run(options, is_json=arguments.format == "json")
-
-
-def _firewall(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.firewall import scan
-
-    return scan(arguments, settings(options).config.firewall)
-
-
-def _permissions(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.permissions import permissions
-
-    is_json = arguments.format == "json"
-    return permissions(
-        options, settings(options), arguments.action, arguments.words, is_json=is_json
-    )
-
-
-def _sandbox(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.sandbox import execute
-
-    return execute(options, arguments.command, network=arguments.network)
-
-
-def _map(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.map import map_project
-
-    return map_project(arguments, options)
-
-
-def _sessions(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.sessions import sessions
-
-    return sessions(arguments, options)
-
-
-def _learn(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.learn import learn
-
-    return learn(arguments, options)
-
-
-def _trust(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.trust import trust
-
-    return trust(
-        options.host,
-        arguments.action,
-        options.folder,
-        grants=arguments.grant,
-        is_json=arguments.format == "json",
-    )
-
-
-def _hooks(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.permissions import hooks
-
-    return hooks(options, is_json=arguments.format == "json")
-
-
-def _plugin(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.plugins import plugins
-
-    return plugins(arguments, options)
-
-
-def _mcp(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.mcp import mcp
-
-    return mcp(arguments, options)
-
-
-def _models(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.models import models
-
-    return models(arguments, settings(options))
-
-
-def _version(arguments: "Namespace", _options: "Options") -> int:
+def version(arguments: "Namespace", _options: "Options") -> int:
+    """Print the version."""
     import platform
 
     from ybs import __version__
@@ -133,12 +60,6 @@ def _version(arguments: "Namespace", _options: "Options") -> int:
     return 0
 
 
-def _doctor(arguments: "Namespace", options: "Options") -> int:
-    from ybs.frontends.subcommands.doctor import doctor
-
-    return doctor(settings(options), is_json=arguments.format == "json")
-
-
 def config(arguments: "Namespace", options: "Options") -> int:
     """Show the settings, print their JSON Schema, or check them (exit code 3 when something is wrong)."""
     from ybs.config.report import json_schema
@@ -149,13 +70,13 @@ def config(arguments: "Namespace", options: "Options") -> int:
             write_json(json_schema())
             return 0
         case "check":
-            return check_settings(settings(options), options, is_json=is_json)
+            return check_settings(load_settings(options), options, is_json=is_json)
         case "get":
-            return get_setting(settings(options), arguments.key, is_json=is_json)
+            return get_setting(load_settings(options), arguments.key, is_json=is_json)
         case "set" | "unset":
             return change_setting(options, arguments.key, arguments.value)
         case _:
-            show_settings(settings(options), is_json=is_json, with_sources=arguments.sources)
+            show_settings(load_settings(options), is_json=is_json, with_sources=arguments.sources)
             return 0
 
 
@@ -191,7 +112,7 @@ def change_setting(options: "Options", key: str, text: str | None) -> int:
     _refuse_what_stops(options, key, value)
     path = write_settings({key: value}, path)
     write(f"{key} {'was removed from' if text is None else 'is set in'} {path}.")
-    loaded = settings(options)
+    loaded = load_settings(options)
     row = next((row for row in show(loaded) if row.key == key), None)
     if row is not None and text is not None and row.origin.layer != "user":
         warn((f"{row.origin.source} sets {key} too and takes precedence.",))
@@ -211,7 +132,7 @@ def _refuse_what_stops(options: "Options", key: str, value: Any) -> None:
     more = tools_in(with_plugins(options, installed()))
 
     def stopping(options: "Options") -> list[str]:
-        found = problems_in(settings(options), options.folder, more=more)
+        found = problems_in(load_settings(options), options.folder, more=more)
         return [each.text.partition(" As it stands")[0] for each in found if each.stops]
 
     known = stopping(options)
@@ -219,13 +140,6 @@ def _refuse_what_stops(options: "Options", key: str, value: Any) -> None:
         if words not in known:
             end = "" if words[-1:] in (".", "?") else "."
             raise ConfigError(f"{words}{end} Nothing was changed.")
-
-
-def settings(options: "Options") -> "Loaded":
-    """Load the settings that a session with these options would have."""
-    from ybs.session.settings import load_settings
-
-    return load_settings(options)
 
 
 def show_settings(loaded: "Loaded", *, is_json: bool, with_sources: bool) -> None:
@@ -259,7 +173,7 @@ def check_settings(loaded: "Loaded", options: "Options", *, is_json: bool) -> in
     if not any(each.stops for each in found) and (reason := _why_no_start(options, loaded)):
         problems.append(reason)
     for name in loaded.config.profiles:
-        chosen = settings(whole.with_profile(name))
+        chosen = load_settings(whole.with_profile(name))
         found = list(problems_in(chosen, options.folder, more=tools_in(whole)))
         problems += [*check(chosen), *(each.text for each in found)]
     problems = list(dict.fromkeys(problems))
@@ -295,24 +209,3 @@ def _why_no_start(options: "Options", loaded: "Loaded") -> str:
 
 def _source(origin: Any) -> Mapping[str, str]:
     return {"layer": origin.layer, "source": origin.source}
-
-
-_COMMANDS: "dict[str, Callable[[Namespace, Options], int]]" = {
-    "config": config,
-    "sessions": _sessions,
-    "learn": _learn,
-    "tools": _tools,
-    "skills": _skills,
-    "agents": _agents,
-    "firewall": _firewall,
-    "sandbox": _sandbox,
-    "map": _map,
-    "trust": _trust,
-    "permissions": _permissions,
-    "hooks": _hooks,
-    "plugin": _plugin,
-    "mcp": _mcp,
-    "models": _models,
-    "doctor": _doctor,
-    "version": _version,
-}

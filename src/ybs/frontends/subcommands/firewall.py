@@ -11,10 +11,11 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.host import this_host
+from ybs.session.settings import load_settings
 
 if TYPE_CHECKING:
-    from ybs.config.schema import FirewallSettings as Settings
     from ybs.security.firewall.masking import Firewall
+    from ybs.session.options import Options
 
 #: A file is read in parts of this size, which overlap, in bytes.
 PART_BYTES = 4_000_000
@@ -39,14 +40,14 @@ class _Unreadable(Exception):
     """A name that leads to nothing that can be read."""
 
 
-def scan(arguments: Namespace, settings: "Settings") -> int:
+def scan(arguments: Namespace, options: "Options") -> int:
     """Print the secrets in `arguments.files` (`-`: standard input; none: this folder).
 
     Returns 1 where there are any, 0 where there are none, 2 where something cannot be read.
     """
     from ybs.security.firewall.masking import Firewall  # not needed by any other command
 
-    firewall = Firewall(settings)
+    firewall = Firewall(load_settings(options).config.firewall)
     found: list[_Found] = []
     is_bad = False
     for name in arguments.files or ["."]:
@@ -62,10 +63,7 @@ def scan(arguments: Namespace, settings: "Settings") -> int:
 
 def _print(found: list[_Found], *, is_json: bool) -> None:
     if is_json:
-        rows: list[dict[str, Any]] = [
-            {name: getattr(one, name) for name in one.__struct_fields__} for one in found
-        ]
-        write_json(rows)
+        write_json(found)
         return
     for one in found:
         write(f"{one.file}:{one.line}:{one.start + 1}: {one.kind}")
@@ -74,7 +72,7 @@ def _print(found: list[_Found], *, is_json: bool) -> None:
 
 
 def _texts(name: str) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield the files behind a name, each with its parts. Raises _Unreadable."""
+    """Yield the files behind a name, each with its parts. Raises Unreadable."""
     if name == "-":
         yield "-", _parts_of(sys.stdin.buffer)
         return

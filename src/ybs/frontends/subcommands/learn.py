@@ -1,16 +1,15 @@
-"""`ybs learn`: what recurs in the saved sessions, and the command or the schedule that is made of it."""
+"""`ybs learn`: recurring tasks in saved sessions, and the commands or schedules made of them."""
 
 import sys
 from typing import TYPE_CHECKING, Final
 
 from ybs.commands.learn import RecurringTasks, number_of, reason
 from ybs.core.errors import YbsError
-from ybs.frontends.headless.output import tell, warn, write, write_json
+from ybs.frontends.headless.output import agrees, warn, write, write_json
 from ybs.frontends.layout import lines_of
 from ybs.frontends.tty import columns
 from ybs.learning.draft import draft_of
 from ybs.learning.schedule import rhythm_of
-from ybs.security.gate import ask_line
 from ybs.session.settings import load_settings
 
 if TYPE_CHECKING:
@@ -81,12 +80,8 @@ def _schedule(learning: RecurringTasks, number: int, arguments: "Namespace") -> 
 
 
 def _is_agreed(question: str, arguments: "Namespace") -> bool:
-    if arguments.yes:
-        return True
-    if not sys.stdin.isatty():
-        tell("ybs: this needs a yes, and there is no terminal to ask on; --yes agrees")
-        return False
-    return ask_line(question).strip().lower() in ("y", "yes")
+    refusal = "this needs a yes, and there is no terminal to ask on; --yes agrees"
+    return arguments.yes or agrees(question, refusal)
 
 
 def _print(reply: "Reply") -> int:

@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ybs.core.wording import plural
-from ybs.frontends.headless.output import tell, warn, write, write_json
-from ybs.frontends.headless.prompt import read_piped
+from ybs.frontends.headless.output import read_piped, tell, warn, write, write_json
 from ybs.frontends.host import this_host
 from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapQuery, MapReady, MapRequest, plain
 from ybs.security.gate import put_json

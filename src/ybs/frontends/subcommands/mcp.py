@@ -1,6 +1,7 @@
 """`ybs mcp`: the MCP servers of the settings without a chat."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from time import monotonic
@@ -11,18 +12,26 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.config.settings_file import write_settings
+from ybs.config.tree import is_object
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.headless.output import tell, warn, write, write_cut, write_json
-from ybs.frontends.headless.prompt import UsageError
-from ybs.security.gate import ask_line
+from ybs.frontends.headless.output import (
+    UsageError,
+    agrees,
+    tell,
+    warn,
+    write,
+    write_cut,
+    write_json,
+)
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
 from ybs.tools.mcp.listed import differences
 from ybs.tools.mcp.settings import BadServer, Server, given, missing_variables, server_of
 from ybs.trust.grants import variables_of
+from ybs.trust.wording import plain
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,6 +40,8 @@ if TYPE_CHECKING:
 
 
 _REFUSED = 5
+#: A key, and what may stand before it in a header.
+_KEY = re.compile(r"(?:\w+ )?[\w.+/=~:-]+")
 
 
 def mcp(arguments: "Namespace", options: "Options") -> int:
@@ -94,7 +105,7 @@ def data_of(each: Connection) -> dict[str, Any]:
         "network": server.network,
         "project": server.project,
         "tools": [tool.name for tool in each.offer.tools],
-        "changed": [new.name for _, new in each.judged.changed],
+        "changed": [new.name for _, new in each.reviewed.changed],
         "resources": [resource.uri for resource in each.offer.resources],
         "prompts": [prompt.name for prompt in each.offer.prompts],
     }
@@ -173,7 +184,7 @@ def _write_tested(each: Connection, seconds: float) -> None:
     write_cut([(f"  {tool.name}", tool.description.partition("\n")[0]) for tool in offer.tools])
     for problem in each.unfit:
         tell(f"  not usable: {problem}")
-    for old, new in each.judged.changed:
+    for old, new in each.reviewed.changed:
         tell(
             f"  {new.name} {'has changed' if old else 'is new and not used'}: ybs mcp trust {server.name} shows how"
         )
@@ -182,10 +193,10 @@ def _write_tested(each: Connection, seconds: float) -> None:
 async def _trust(environment: ToolEnvironment, name: str, *, is_yes: bool) -> int:
     each = _found(environment, name)
     await each.link()
-    if not each.judged.changed:
-        write(f"{name} says of its tools what it said when you took it on.")
+    if not each.reviewed.changed:
+        write(f"{name} describes its tools as it did when you approved it.")
         return 0
-    for old, new in each.judged.changed:
+    for old, new in each.reviewed.changed:
         write(f"{new.name}:")
         for line in differences(old, new):
             write(f"  {line}")
@@ -310,8 +321,8 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
         tell("No MCP servers were found that are not there yet.")
         return code
     mask = environment_of(options, loaded).secrets.firewall.mask
-    for name, each in found.items():  # whole: this is what the person says yes to
-        write(f"{name} ({each.place}): {' '.join(mask(each.server.shown).split())}")
+    for name, each in found.items():  # whole, but for keys: this is what the person says yes to
+        write(f"{name} ({each.place}): {_shown(each, mask)}")
         write(f"  It {given(each.server.needs)}.")
         for use in variables_of({name: each.entry}):
             write(f"  {use.words}.")
@@ -325,6 +336,21 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
     path = write_settings(entries, options.host.user_config_file)
     write(f"Added to {options.host.short(str(path))}. `ybs mcp test` starts each of them once.")
     return code
+
+
+def _shown(found: _Found, mask: Callable[[str], str]) -> str:
+    """Return a whole entry, but for keys by their looks, and by their names in variables and headers: one word each, as code is not."""
+    keys, entry = found.server.secrets, dict(found.entry)
+    for part in ("env", "environment", "headers"):
+        values: Any = entry.get(part)
+        if is_object(values):
+            entry[part] = {
+                name: "****"
+                if _KEY.fullmatch(str(each)) and any(key in str(each) for key in keys)
+                else each
+                for name, each in values.items()
+            }
+    return mask(plain(entry))
 
 
 def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[str]) -> bool:
@@ -343,11 +369,3 @@ def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[s
         except BadServer as error:
             tell(f"{name} in {place} is left out: {error}.")
     return True
-
-
-def agrees(question: str) -> bool:
-    """Ask the person on the terminal."""
-    try:
-        return ask_line(question).strip().lower() in ("y", "yes")
-    except EOFError:
-        return False

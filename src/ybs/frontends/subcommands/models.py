@@ -18,7 +18,7 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.output import tell, write, write_json
 from ybs.frontends.layout import in_columns
-from ybs.frontends.subcommands.reach import lack_of
+from ybs.frontends.subcommands.doctor import lack_of
 from ybs.providers.catalog import CATALOG_DATE, FREE, Price
 from ybs.providers.local import STARTER_NAME, hardware
 from ybs.providers.local.hub import find_source, is_there
@@ -39,9 +39,12 @@ from ybs.providers.reachable import Reached, ReachedModel, find_reachable
 from ybs.providers.registry import chosen_provider, client_of
 from ybs.providers.wire.ollama import PATIENCE, pull
 from ybs.security.gate import put, put_over
+from ybs.session.settings import load_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
+
+    from ybs.session.options import Options
 
 T = TypeVar("T")
 #: A model that Ollama passes on has a size too, of a few bytes.
@@ -101,7 +104,7 @@ def reached_lines(found: Sequence[Reached]) -> Iterator[str]:
 
 
 def _reason(found: Reached) -> str:
-    """Say why a provider has no models here; empty where it has some."""
+    """Return why a provider has no models here; empty where it has some."""
     if found.models:
         return ""
     if why := found.why or found.reach.complaint:
@@ -127,7 +130,7 @@ def _price_data(price: Price) -> dict[str, Any]:
 
 
 def _price_words(price: Price | None) -> str:
-    """Say what a million tokens cost."""
+    """Return what a million tokens cost."""
     if price is None:
         return "price unknown"
     return "free" if price == FREE else f"${price.input:g} in, ${price.output:g} out"
@@ -139,9 +142,9 @@ Report: TypeAlias = tuple[Any, list[str], int]
 STEP_PERCENT = 10
 
 
-def models(arguments: "Namespace", loaded: Loaded) -> int:
+def models(arguments: "Namespace", options: "Options") -> int:
     """Do what the action says, print it, and return the exit code. Raises YbsError."""
-    action, name = arguments.action, arguments.model_name or ""
+    loaded, action, name = load_settings(options), arguments.action, arguments.model_name or ""
     if action == "list":
         work = show_list(loaded, everywhere=arguments.all)
     else:

@@ -1,6 +1,5 @@
-"""`ybs permissions`: what is allowed and refused in this project and everywhere, listed and changed without a session."""
+"""`ybs permissions`: list and change what is allowed and refused, in this project and everywhere, without a session."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -18,17 +17,17 @@ from ybs.session.settings import load_settings
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
-    from ybs.config.layers import Loaded
+    from argparse import Namespace
+
     from ybs.session.options import Options
 
 #: Where a rule is kept that says nothing about it: there is no session to keep it for.
 _KEPT = ("project", "user")
 
 
-def permissions(
-    options: "Options", loaded: "Loaded", action: str, words: Sequence[str], *, is_json: bool
-) -> int:
+def permissions(arguments: "Namespace", options: "Options") -> int:
     """Do it and return the exit code. Raises ConfigError and OSError."""
+    loaded, action, words = load_settings(options), arguments.action, arguments.words
     project = ProjectRules(options.host, options.folder)
     policy = Policy(loaded.config.safety, project=project)
     if action in ("allow", "deny") and not set(words[:1]) & set(_KEPT):
@@ -38,22 +37,22 @@ def permissions(
     if reply.is_error:
         tell(f"ybs: {reply.text.replace('/permissions', 'ybs permissions')}")
         return 2
-    if is_json:
-        rules = [(rule.kind, rule.text, rule.origin) for rule in policy.standing.listed]
+    if arguments.format == "json":
+        rules = [(rule.kind, rule.text, rule.origin) for rule in policy.rules.listed]
         write_json([{"kind": k, "rule": text, "origin": origin} for k, text, origin in rules])
         return 0
     for line in lines_of(replace(reply, notes=()), 100):
         write(line)
-    if warning := policy.standing.warning:
+    if warning := policy.rules.warning:
         tell(f"ybs: {warning}")
     return 0
 
 
-def hooks(options: "Options", *, is_json: bool) -> int:
+def hooks(arguments: "Namespace", options: "Options") -> int:
     """Print the hooks; exit code 1 where some cannot be used."""
     loaded = load_settings(options)
     found = read(loaded.config.hooks)
-    if is_json:
+    if arguments.format == "json":
         write_json({"hooks": [_data(hook) for hook in found.hooks], "problems": found.problems})
     else:
         write_table([cells_of(hook) for hook in found.hooks])

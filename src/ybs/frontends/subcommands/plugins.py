@@ -1,16 +1,14 @@
 """`ybs plugin`: the plugins that were added, and what one would do before it is."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ybs.frontends.headless.output import tell, write, write_json, write_table
+from ybs.frontends.headless.output import agrees, tell, write, write_json, write_table
 from ybs.plugins.cloning import STARTS, clone
 from ybs.plugins.content import BadPlugin, PluginFiles, read_folder
 from ybs.plugins.needs import needs_of
 from ybs.plugins.parts import Parts, named_plugins, parts_of, plugin_in
 from ybs.plugins.store import Plugin, PluginStore
-from ybs.security.gate import ask_line
 from ybs.security.unicode import printable
 
 if TYPE_CHECKING:
@@ -135,7 +133,7 @@ def _name_of(source: str) -> str:
 
 
 def _several(content: PluginFiles) -> str:
-    """Say which plugins a collection holds, where there is none at its top."""
+    """Return which plugins a collection holds, where there is none at its top."""
     names = [name or folder for name, folder in named_plugins(content)]
     if not names:
         return "nothing in it is known to ybs; a plugin within it is added by: ybs plugin add SOURCE FOLDER"
@@ -146,15 +144,8 @@ def _is_agreed(content: PluginFiles, parts: Parts, source: str, *, is_yes: bool)
     tell(f"The plugin {parts.name} {parts.version}".rstrip() + f", from {printable(source)}:")
     for line in needs_of(content, parts):
         tell(f"- {printable(line)}")
-    if is_yes:
+    refusal = "no terminal to ask; --yes adds it without asking"
+    if is_yes or agrees("Trust all of this and use it? [y/N] ", refusal):
         return True
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        tell("ybs: without a terminal nobody can agree to this; --yes adds it without asking")
-        return False
-    try:
-        is_agreed = ask_line("Trust all of this and use it? [y/N] ").strip().lower() in ("y", "yes")
-    except (EOFError, KeyboardInterrupt):
-        is_agreed = False
-    if not is_agreed:
-        tell("Nothing was changed.")
-    return is_agreed
+    tell("Nothing was changed.")
+    return False

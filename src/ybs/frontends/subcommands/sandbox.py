@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE
 from threading import Thread
@@ -15,6 +14,7 @@ from ybs.security.sandbox.launch import Access, Launch
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from pathlib import Path
     from subprocess import Popen
     from types import FrameType
@@ -25,15 +25,16 @@ _NOT_FOUND = 127
 _CHUNK = 65_536
 
 
-def execute(options: "Options", command: Sequence[str], *, network: bool = False) -> int:
+def execute(arguments: "Namespace", options: "Options") -> int:
     """Run the command to its end and return its exit code; 128 and the signal's number where one ended it.
 
     Raises Refused where there is no sandbox.
     """
+    command: list[str] = arguments.command
     environment = environment_of(options, load_settings(options))
     environment.sandbox.check()
     launch = environment.sandbox.start(
-        command, environment.folder, environment.host.environ, Access(network=network)
+        command, environment.folder, environment.host.environ, Access(network=arguments.network)
     )
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.

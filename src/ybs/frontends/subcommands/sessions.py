@@ -1,4 +1,4 @@
-"""`ybs sessions`: what was said and done before. List it, show it, export it, search in it, delete it."""
+"""`ybs sessions`: list, show, export, search and delete saved sessions."""
 
 import sys
 import time
@@ -15,11 +15,19 @@ from ybs.commands.figures import age
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
 from ybs.core.wording import first_words, plural
-from ybs.frontends.headless.output import one_line, tell, warn, write, write_json, write_table
+from ybs.frontends.headless.output import (
+    agrees,
+    one_line,
+    tell,
+    warn,
+    write,
+    write_json,
+    write_table,
+)
 from ybs.frontends.layout import in_columns
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import columns
-from ybs.security.gate import ask_line, put_json, put_utf8
+from ybs.security.gate import put_json, put_utf8
 from ybs.security.unicode import printable
 from ybs.session.settings import load_settings
 from ybs.transcripts.store import PREFIX, SessionStore
@@ -40,6 +48,9 @@ _NARROWEST: Final = 40
 _SHORT_TITLE: Final = 8
 #: A confirmation was needed and not given.
 _REFUSED: Final = 5
+_NO_TERMINAL: Final = (
+    "this needs a confirmation, and there is no terminal to ask on; --yes deletes without asking"
+)
 
 
 def sessions(arguments: "Namespace", options: "Options") -> int:
@@ -246,8 +257,13 @@ def delete(here: Sessions, arguments: "Namespace") -> int:
     from ybs.session.cleaning import clean
 
     chosen = list({saved.name: saved for saved in map(here.find, arguments.words)}.values())
-    if not arguments.yes and not _is_agreed(chosen):
-        return _REFUSED
+    if not arguments.yes:
+        for saved in chosen:
+            write(f"  {_title(saved)}  ({saved.name}, {plural(saved.messages, 'message')})")
+        question = f"Delete {plural(len(chosen), 'session')}? This cannot be undone. [y/N] "
+        if not agrees(question, _NO_TERMINAL):
+            tell("Nothing was deleted.")
+            return _REFUSED
     gone: list[str] = []
     for saved in chosen:
         try:
@@ -324,24 +340,6 @@ def _facts(saved: "Saved", number: int | None = None) -> dict[str, Any]:
         "model": saved.model,
         "file": str(saved.path),
     }
-
-
-def _is_agreed(chosen: "Sequence[Saved]") -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        tell(
-            "ybs: this needs a confirmation, and there is no terminal to ask on; --yes deletes without asking"
-        )
-        return False
-    for saved in chosen:
-        write(f"  {_title(saved)}  ({saved.name}, {plural(saved.messages, 'message')})")
-    question = f"Delete {plural(len(chosen), 'session')}? This cannot be undone. [y/N] "
-    try:
-        is_yes = ask_line(question).strip().lower() in ("y", "yes")
-    except EOFError:
-        is_yes = False
-    if not is_yes:
-        write("Nothing was deleted.")
-    return is_yes
 
 
 def _title(saved: "Saved") -> str:

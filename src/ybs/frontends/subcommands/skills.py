@@ -7,6 +7,8 @@ from ybs.frontends.headless.output import tell, warn, write, write_json, write_t
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from ybs.session.options import Options
     from ybs.tools.skills import Skill
 
@@ -19,6 +21,14 @@ description: Say here what the skill does and when to use it. This line is all t
 Write here what the model is to do, step by step. Files in this folder, such as references/details.md or scripts/run.py, are read or run when these words
 name them.
 """
+
+
+def skills(arguments: "Namespace", options: "Options") -> int:
+    """Do what the arguments ask for and return the exit code."""
+    if arguments.action == "new":
+        return new_skill(options.host, arguments.name)
+    run = check_skills if arguments.action == "check" else list_skills
+    return run(options, is_json=arguments.format == "json")
 
 
 def list_skills(options: "Options", *, is_json: bool) -> int:

@@ -18,8 +18,15 @@ from ybs.core.events import Event, Noticed
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Confirm, Question, Tool, Toolbox
 from ybs.frontends.headless.advice import advised, refuse
-from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
-from ybs.frontends.headless.prompt import UsageError, read_piped
+from ybs.frontends.headless.output import (
+    UsageError,
+    read_piped,
+    tell,
+    warn,
+    write,
+    write_json,
+    write_table,
+)
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.session.plugins import with_plugins
 from ybs.session.settings import environment_of, load_settings, ready_settings
@@ -27,6 +34,7 @@ from ybs.tools.external.catalogue import DESCRIBE_SECONDS
 from ybs.tools.registry import NAMES, builtin_tools, is_enabled
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
     from ybs.session.options import Options
@@ -99,9 +107,12 @@ class _Listed(Struct, frozen=True):
         return self.tool.name, self.tool.effect, "on" if self.is_on else "off", first
 
 
-def install_tool(host: Host, name: str | None) -> int:
-    """Put a tool that comes with ybs into the person's folder, or without a name list them."""
-    return install(host, name)
+def tools(arguments: "Namespace", options: "Options") -> int:
+    """Do what the arguments ask for and return the exit code."""
+    if arguments.action == "install":
+        return install(options.host, arguments.name)
+    run = check_tools if arguments.action == "check" else list_tools
+    return run(options, is_json=arguments.format == "json")
 
 
 def list_tools(options: "Options", *, is_json: bool) -> int:

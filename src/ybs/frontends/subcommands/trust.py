@@ -1,6 +1,6 @@
 """`ybs trust`: see what a project wants, trust exactly that, or take the trust back."""
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -9,24 +9,18 @@ from ybs.trust.decision import review_of, revoke
 from ybs.trust.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from argparse import Namespace
     from pathlib import Path
 
     from ybs.config.host import Host
     from ybs.config.review import Review
+    from ybs.session.options import Options
 
-Action: TypeAlias = Literal["show", "give", "revoke"]
 
-
-def trust(
-    host: "Host",
-    action: Action,
-    folder: "Path",
-    *,
-    grants: "Sequence[str]" = (),
-    is_json: bool = False,
-) -> int:
-    """Do it and return the exit code; `grants` are variables that MCP servers of the project may have. Raises ConfigError for a project that cannot be trusted, and OSError."""
+def trust(arguments: "Namespace", options: "Options") -> int:
+    """Do it and return the exit code. Raises ConfigError for a project that cannot be trusted, and OSError."""
+    host, action, folder = options.host, arguments.action, options.folder
+    grants, is_json = arguments.grant, arguments.format == "json"
     if action == "revoke":
         return _revoke(host, folder, is_json=is_json)
     review = review_of(load(host, folder=folder), folder)

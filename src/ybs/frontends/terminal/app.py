@@ -1,4 +1,4 @@
-"""The terminal door: opens a session, or helps to set one up, and lets the person talk until they leave."""
+"""The terminal frontend: opens a session, or helps to set one up, and lets the person talk until they leave."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from ybs.commands.figures import amount, cost
 from ybs.core.messages import Usage
 from ybs.core.wording import plural
 from ybs.frontends.terminal.mishaps import put_mishap
-from ybs.frontends.terminal.start.remarks import say
+from ybs.frontends.terminal.questions.late import say
 from ybs.frontends.tty import is_dumb
 from ybs.security.unicode import printable
 from ybs.session.session import Session
@@ -102,7 +102,7 @@ def with_choice(options: "Options") -> "Options | None":
 
 def say_mode() -> None:
     """Say what the mode `ask` does, to a person who has chosen nothing yet."""
-    from ybs.frontends.terminal.start.edits import KEY, MODE_ASK
+    from ybs.frontends.terminal.start.setup import KEY, MODE_ASK
 
     say(f"{MODE_ASK}\nTo be asked before each edit, too, set {KEY} to true.\n")
 
@@ -117,7 +117,7 @@ def with_trust(options: "Options") -> "Options":
     review = loaded.review
     is_asked = review is not None and not loaded.config.incognito.enabled  # a yes is written down
     if review is not None and is_asked and review.needs_question:
-        from ybs.frontends.terminal.questions.trust import ask_trust  # few projects want anything
+        from ybs.frontends.terminal.questions.late import ask_trust  # few projects want anything
         from ybs.trust.decision import is_refused
 
         if not is_refused(options.host, review) and ask_trust(options.host, review):
@@ -141,9 +141,9 @@ async def talk(
 
             code = await PlainTerminal(session).run(prompt, command)
         else:
+            from ybs.frontends.terminal.output import window_title
             from ybs.frontends.terminal.prompt.history import open_history
             from ybs.frontends.terminal.terminal import Terminal
-            from ybs.frontends.terminal.window_title import window_title
 
             with window_title(session):
                 code = await Terminal(session, history=open_history(session)).run(prompt, command)

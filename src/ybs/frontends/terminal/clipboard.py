@@ -13,8 +13,7 @@ from tempfile import mkdtemp
 from prompt_toolkit.output import Output
 
 from ybs.core.errors import YbsError
-from ybs.frontends.terminal.notify import passed_on
-from ybs.frontends.terminal.output import act
+from ybs.frontends.terminal.output import act, passed_on
 from ybs.security.unicode import printable
 
 #: Terminals drop longer sequences (xterm takes 100,000 characters, which are 75,000 bytes in base64).
@@ -80,7 +79,7 @@ async def copy_by_program(
 
 
 def said(text: str, program: str, *, is_sent: bool) -> str:
-    """Say what became of the text."""
+    """Return a message about what happened to the text."""
     size = f"{len(text):,} character{'s' * (len(text) != 1)}"
     if program:
         return f"copied {size} ({program})"

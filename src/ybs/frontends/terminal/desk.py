@@ -1,99 +1,63 @@
-"""What the prompt, its keys and its menus ask of the terminal that they belong to."""
+"""The interface of the terminal to its prompt, keys and menus."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Protocol
 
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyPressEvent
 
-from ybs.frontends.terminal.drawing.render import Canvas
+from ybs.frontends.terminal.drawing.live import LiveArea
+from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.resize import SteadyApplication
+from ybs.frontends.terminal.session import TerminalSession
+from ybs.session.reply import Reply
 from ybs.session.status import Status
 
 
-class KeyTaker(Protocol):
-    """Something that may stand in the place of the prompt and then takes every key."""
+class Menus(Protocol):
+    """The menus that stand in the place of the prompt and then take every key."""
+
+    take_key: Callable[[KeyPressEvent], None]
+    hold_key: Callable[[KeyPressEvent], None]
 
     @property
-    def is_open(self) -> bool:
-        """Whether it stands there."""
-        ...
-
-    def take_key(self, event: KeyPressEvent) -> None:
-        """Take a key."""
-        ...
+    def is_open(self) -> bool: ...
+    @property
+    def is_coming(self) -> bool: ...
+    @property
+    def has_held(self) -> bool: ...
 
 
-class Menus(KeyTaker, Protocol):
-    """The menus that stand in the place of the prompt."""
+class _Questions(Protocol):
+    """The questions that the person is asked; one that is open takes every key."""
+
+    take_key: Callable[[KeyPressEvent], None]
+    explain: Callable[[str], None]
 
     @property
-    def is_coming(self) -> bool:
-        """Whether a command is at work that opens one, and an arrow that comes now is for that."""
-        ...
-
+    def is_open(self) -> bool: ...
     @property
-    def has_held(self) -> bool:
-        """Whether keys wait for it: what comes behind them waits too."""
-        ...
-
-    def hold_key(self, event: KeyPressEvent) -> None:
-        """Keep a key for the menu that comes."""
-        ...
-
-
-class _Questions(KeyTaker, Protocol):
-    """The questions that the person is asked."""
-
+    def is_choosing(self) -> bool: ...
     @property
-    def is_choosing(self) -> bool:
-        """Whether one waits for a key."""
-        ...
-
-    @property
-    def is_explaining(self) -> bool:
-        """Whether one waits for a reason in words."""
-        ...
-
-    def explain(self, text: str) -> None:
-        """Take the words."""
-        ...
+    def is_explaining(self) -> bool: ...
 
 
 class _Lines(Protocol):
     """What becomes of the lines that were typed."""
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a turn or a command runs."""
-        ...
+    submit: Callable[[str], None]
+    choose: Callable[[str], None]
+    queue: Callable[[str], None]
+    take_ahead: Callable[[], str]
+    give_ahead: Callable[[str], None]
 
     @property
-    def is_opening_menu(self) -> bool:
-        """Whether a command is at work that opens a menu."""
-        ...
-
-    def submit(self, line: str) -> None:
-        """Take a line now."""
-        ...
-
-    def choose(self, line: str) -> None:
-        """Take a line that was chosen from a menu."""
-        ...
-
-    def take_ahead(self) -> str:
-        """Take the line that was sent while the command before it was at work."""
-        ...
-
-    def give_ahead(self, line: str) -> None:
-        """Put back a line that was taken ahead."""
-        ...
-
-    def queue(self, line: str) -> None:
-        """Take a line now, or when the running turn has ended."""
-        ...
+    def is_busy(self) -> bool: ...
+    @property
+    def is_opening_menu(self) -> bool: ...
 
 
 class BottomWindow(Protocol):
@@ -101,112 +65,60 @@ class BottomWindow(Protocol):
 
     app: SteadyApplication
     draft: PromptDraft
+    reason: Buffer
     is_away: bool
-
-    def edit(self) -> None:
-        """Open the input in the person's editor."""
-        ...
-
-    def paste_image(self) -> None:
-        """Attach the image that the clipboard holds."""
-        ...
-
-    def suspend(self) -> None:
-        """Hand the terminal to the shell that ybs was started from."""
-        ...
+    focus: Callable[[], None]
+    edit: Callable[[], None]
+    paste_image: Callable[[], None]
+    suspend: Callable[[], None]
 
 
 class Desk(Protocol):
-    """The terminal, as its parts see it."""
+    """The terminal."""
 
+    session: TerminalSession
     canvas: Canvas
+    renderer: Renderer
+    live: LiveArea
+    state: Status
 
     @property
-    def asking(self) -> _Questions:
-        """The questions."""
-        ...
-
+    def asking(self) -> _Questions: ...
     @property
-    def picking(self) -> Menus:
-        """The menu."""
-        ...
-
+    def picking(self) -> Menus: ...
     @property
-    def work(self) -> _Lines:
-        """What takes lines."""
-        ...
-
+    def work(self) -> _Lines: ...
     @property
-    def window(self) -> BottomWindow:
-        """The prompt."""
-        ...
-
+    def window(self) -> BottomWindow: ...
     @property
-    def state(self) -> Status:
-        """Where things stand."""
-        ...
+    def roots(self) -> Collection[Path]: ...
 
-    @property
-    def roots(self) -> Collection[Path]:
-        """The folders that hold a project: none of their programs is run for the person."""
-        ...
+    # What the keys do
+    is_waiting: Callable[[], bool]
+    recall: Callable[[], None]
+    show_keys: Callable[[], None]
+    unfold: Callable[[], None]
+    interrupt: Callable[[], None]
+    escape: Callable[[], None]
+    stop: Callable[[], None]
+    leave: Callable[[], None]
+    next_mode: Callable[[], None]
 
-    def is_waiting(self) -> bool:
-        """Return whether a line waits for the running turn."""
-        ...
+    # What stands on the screen
+    above: Callable[[], str]
+    menu: Callable[[], str]
+    below: Callable[[], StyleAndTextTuples]
+    prompt: Callable[[], str]
+    hint: Callable[[str], None]
+    note_hidden: Callable[[], None]
+    call: Callable[[str], None]
 
-    def above(self) -> str:
-        """Draw what stands above the input."""
-        ...
+    # What the work shows
+    echo: Callable[[str], None]
+    shorten: Callable[[str], str]
+    show_error: Callable[[str], None]
+    end_line: Callable[[], None]
+    give_back: Callable[[list[str]], None]
+    redraw: Callable[[], None]
 
-    def menu(self) -> str:
-        """Draw the menu that stands in the place of the prompt."""
-        ...
-
-    def below(self) -> StyleAndTextTuples:
-        """Draw the bottom line."""
-        ...
-
-    def prompt(self) -> str:
-        """Draw the sign before the input."""
-        ...
-
-    def hint(self, text: str) -> None:
-        """Say something for a moment."""
-        ...
-
-    def note_hidden(self) -> None:
-        """Note that another program had the screen."""
-        ...
-
-    def recall(self) -> None:
-        """Put the newest line that waits back into the prompt."""
-        ...
-
-    def show_keys(self) -> None:
-        """Draw the keys."""
-        ...
-
-    def unfold(self) -> None:
-        """Draw whole what was drawn shortened."""
-        ...
-
-    def interrupt(self) -> None:
-        """Take Ctrl-C."""
-        ...
-
-    def escape(self) -> None:
-        """Take an Esc that stops nothing."""
-        ...
-
-    def stop(self) -> None:
-        """Take Esc: stop what runs."""
-        ...
-
-    def leave(self) -> None:
-        """Leave."""
-        ...
-
-    def next_mode(self) -> None:
-        """Go to the next mode."""
-        ...
+    async def show_reply(self, reply: Reply) -> None: ...

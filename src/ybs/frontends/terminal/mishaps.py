@@ -34,7 +34,7 @@ class Mishaps:
 
 
 def named(error: BaseException) -> str:
-    """Say in a line what an error is and where it came up."""
+    """Return one line that says what an error is and where it came up."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,13 +1,32 @@
-"""The terminal's output: the cells that are drawn pass the gate too, such as what was pasted into the prompt."""
+"""What acts on the terminal: its output, which the drawn cells pass on their way, notifications, and the window's title."""
 
+import asyncio
+import os
 import re
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from errno import EIO
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_cwidth
 
-from ybs.security.unicode import has_suspects, replace_hidden
+from ybs.core.envelope import Envelope
+from ybs.core.events import (
+    ConfirmationAnswered,
+    ConfirmationAsked,
+    SessionEnded,
+    Titled,
+    TurnFinished,
+    UserSaid,
+)
+from ybs.core.wording import first_words
+from ybs.frontends.terminal.session import TerminalSession
+from ybs.frontends.terminal.signs import fit_encoding
+from ybs.security.unicode import has_suspects, printable, replace_hidden
 
 #: The few sequences that act on a terminal on purpose: the bell, a notification in words of our own, a clipboard's new
 #: content in base64, and the window's title. All but the title may stand in the envelope in which tmux or screen passes them on.
@@ -71,3 +90,107 @@ def is_known(sequence: str) -> bool:
     if pieces and _SCREEN.sub("", sequence) == "":
         return bool(_ACTING.fullmatch("".join(pieces)))
     return bool(_ACTING.fullmatch(sequence))
+
+
+How: TypeAlias = Literal["off", "bell", "desktop"]
+#: A turn that took less than this has been watched.
+LONG_SECONDS = 20.0
+BELL = "\a"
+WAITS, DONE = "ybs waits for you", "ybs is done"
+#: Terminals that know OSC 777 (rxvt's) and not OSC 9 (iTerm2's); most of the others know OSC 9.
+_OSC_777 = ("rxvt", "foot")
+
+
+def call(how: How, words: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Return what the terminal is sent to call the person; tmux and screen pass on little but the bell."""
+    if how == "off":
+        return ()
+    if how == "bell":
+        return (BELL,)
+    bell = (BELL,) if environ.get("TMUX") or environ.get("STY") else ()
+    is_777 = "VTE_VERSION" in environ or environ.get("TERM", "").startswith(_OSC_777)
+    kind = "777;notify;ybs;" if is_777 else "9;"
+    return (passed_on(f"\x1b]{kind}{words}\x07", environ), *bell)
+
+
+def passed_on(sequence: str, environ: Mapping[str, str] = os.environ) -> str:
+    """Put a sequence into the envelope in which tmux or screen passes it on to its own terminal."""
+    if environ.get("TMUX"):
+        doubled = sequence.replace("\x1b", "\x1b\x1b")
+        return f"\x1bPtmux;{doubled}\x1b\\"
+    if environ.get("STY"):  # screen takes no more than 768 bytes at once
+        pieces = (sequence[start : start + 700] for start in range(0, len(sequence), 700))
+        return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
+    return sequence
+
+
+#: Keep the title that the window has, and bring it back: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+KEEP, RESTORE = "\x1b[22;2t", "\x1b[23;2t"
+_AT_WORK, _ASKS = "* ", "? "
+_MOST_NAME, _MOST_FOLDER = 50, 30
+#: Terminals without a window, some of which would print the title.
+_WITHOUT = ("linux", "dumb", "cons", "vt")
+
+
+@contextmanager
+def window_title(
+    session: TerminalSession, output: Output | None = None, environ: Mapping[str, str] = os.environ
+) -> Generator[None]:
+    """Show the session in the window's title as long as it lasts; the title that was there comes back."""
+    if not session.config.ui.terminal_title or environ.get("TERM", "dumb").startswith(_WITHOUT):
+        yield
+        return
+    title = WindowTitle(session, output or GatedOutput.from_pty(sys.stdout, term=environ["TERM"]))
+    end = session.subscribe(title)
+    try:
+        yield
+    finally:
+        end()
+        title.end()
+
+
+class WindowTitle:
+    """Takes events and changes the title with them."""
+
+    def __init__(self, session: TerminalSession, output: Output) -> None:
+        self._session, self._output = session, output
+        self._asked: set[str] = set()
+        self._is_working = False
+        self._shown = ""
+        act(output, KEEP)
+        self._show()
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Take an event."""
+        match envelope.event:
+            case ConfirmationAsked(id=name):
+                self._asked.add(name)
+            case ConfirmationAnswered(id=name):
+                self._asked.discard(name)
+            case UserSaid() if envelope.is_main:
+                self._is_working = self._session.is_busy
+            case TurnFinished() if envelope.is_main:
+                self._is_working = False
+                self._asked.clear()
+            case SessionEnded():  # in a moment there may be another one
+                asyncio.get_running_loop().call_soon(self._show)
+                return
+            case Titled():
+                pass
+            case _:
+                return
+        self._show()
+
+    def end(self) -> None:
+        """Bring back the title that the window had."""
+        act(self._output, RESTORE)
+
+    def _show(self) -> None:
+        mark = _ASKS if self._asked else _AT_WORK if self._is_working else ""
+        state = self._session.status()
+        name = first_words(printable("" if state.incognito else state.title), _MOST_NAME) or "ybs"
+        folder = first_words(printable(Path(state.folder).name), _MOST_FOLDER)
+        text = fit_encoding(f"{mark}{name} - {folder}", self._output.encoding())
+        if text != self._shown:
+            self._shown = text
+            act(self._output, f"\x1b]2;{text}\x1b\\")

@@ -20,17 +20,7 @@ MIN_MODEL = 10
 #: Model, mode and context: a model's name is cut before one of them is left out, or the word of a missing sandbox.
 FEWEST = 3
 #: How the facts stand side by side. Which of them are left out first is another matter: see `_facts`.
-ORDER = (
-    "incognito",
-    "provider",
-    "model",
-    "mode",
-    "sandbox",
-    "context",
-    "tokens",
-    "cost",
-    "jobs",
-)
+ORDER = ("incognito", "provider", "model", "mode", "sandbox", "context", "tokens", "cost", "jobs")
 
 
 def start_line(

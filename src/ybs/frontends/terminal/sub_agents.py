@@ -1,4 +1,4 @@
-"""What the sub-agents of a session are doing: a record of each that works, made of its events."""
+"""The activity of sub-agents: a record of each running one, made of its events."""
 
 from collections.abc import Callable
 from typing import assert_never
@@ -7,34 +7,8 @@ from msgspec import Struct, field
 
 from ybs.commands.advice import advised
 from ybs.commands.figures import amount
-from ybs.core.events import (
-    AssistantSaid,
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    FilesChanged,
-    FilesRestored,
-    Noticed,
-    PromptRead,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core import events
+from ybs.core.events import Event
 from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.folds import KeptText
 from ybs.frontends.terminal.words import one_line, reading_words, reason_of, verb
@@ -76,7 +50,7 @@ class SubAgentView(Struct, eq=False):
         waits = now - self.asked_at if self.asked else 0.0
         return max(0.0, now - self.started_at - self.waited_seconds - waits)
 
-    def took_seconds(self, end: TurnFinished, now: float) -> float:
+    def took_seconds(self, end: events.TurnFinished, now: float) -> float:
         """Return how long its turn took in all; `now` tells it where the event does not."""
         told = end.duration_seconds - self.waited_seconds
         return max(0.0, told) if end.duration_seconds else self.worked_seconds(now)
@@ -94,7 +68,7 @@ class SubAgents:
 
         A turn begins with words or a request, and with its end the record is given away.
         """
-        if name not in self.working and isinstance(event, UserSaid | RequestStarted):
+        if name not in self.working and isinstance(event, events.UserSaid | events.RequestStarted):
             self.working[name] = SubAgentView(name, self._clock())
         agent = self.working.get(name)
         if agent is not None:
@@ -103,41 +77,45 @@ class SubAgents:
 
     def _note(self, agent: SubAgentView, event: Event) -> None:
         match event:
-            case RequestStarted() | RequestRetried() | PromptRead():
+            case events.RequestStarted() | events.RequestRetried() | events.PromptRead():
                 agent.activity = _request_words(event)
-            case TextStreamed() | ThinkingStreamed() | ToolCallStreamed():
-                agent.activity = "thinks" if isinstance(event, ThinkingStreamed) else "writes"
-            case UserSaid() | AssistantSaid() | Noticed():
+            case events.TextStreamed() | events.ThinkingStreamed() | events.ToolCallStreamed():
+                agent.activity = (
+                    "thinks" if isinstance(event, events.ThinkingStreamed) else "writes"
+                )
+            case events.UserSaid() | events.AssistantSaid() | events.Noticed():
                 _say(agent, event)
-            case ToolStarted() | ToolFinished():
+            case events.ToolStarted() | events.ToolFinished():
                 _call(agent, event)
-            case ConfirmationAsked() | ConfirmationAnswered():
+            case events.ConfirmationAsked() | events.ConfirmationAnswered():
                 self._ask(agent, event)
-            case TurnFinished():  # it knows what summaries took as well
+            case events.TurnFinished():  # it knows what summaries took as well
                 agent.steps = max(agent.steps, event.steps)
                 used = event.usage.input_tokens + event.usage.output_tokens
                 agent.tokens = max(agent.tokens, used)
                 del self.working[agent.name]
             case (
-                ToolPrinted()
-                | SystemPrompted()
-                | Compacted()
-                | Rewound()
-                | Replaced()
-                | Titled()
-                | SessionStarted()
-                | SessionEnded()
-                | StateChanged()
-                | FilesChanged()
-                | FilesRestored()
+                events.ToolPrinted()
+                | events.SystemPrompted()
+                | events.Compacted()
+                | events.Rewound()
+                | events.Replaced()
+                | events.Titled()
+                | events.SessionStarted()
+                | events.SessionEnded()
+                | events.StateChanged()
+                | events.FilesChanged()
+                | events.FilesRestored()
             ):
                 pass  # not for one line
             case _:
                 assert_never(event)
 
-    def _ask(self, agent: SubAgentView, event: ConfirmationAsked | ConfirmationAnswered) -> None:
+    def _ask(
+        self, agent: SubAgentView, event: events.ConfirmationAsked | events.ConfirmationAnswered
+    ) -> None:
         now = self._clock()
-        if isinstance(event, ConfirmationAsked):
+        if isinstance(event, events.ConfirmationAsked):
             agent.asked_at = agent.asked_at if agent.asked else now
             agent.asked.add(event.id)
         elif event.id in agent.asked:
@@ -145,34 +123,36 @@ class SubAgents:
             agent.waited_seconds += 0.0 if agent.asked else now - agent.asked_at
 
 
-def end_words(event: TurnFinished) -> str:
-    """Say why the turn of a sub-agent ended before it was done."""
+def end_words(event: events.TurnFinished) -> str:
+    """Return why the turn of a sub-agent ended before it was done."""
     return advised(event.message, event.remedies) or "stopped"
 
 
-def _request_words(event: RequestStarted | RequestRetried | PromptRead) -> str:
-    if isinstance(event, PromptRead):
+def _request_words(event: events.RequestStarted | events.RequestRetried | events.PromptRead) -> str:
+    if isinstance(event, events.PromptRead):
         return reading_words(event)
-    if isinstance(event, RequestStarted):
+    if isinstance(event, events.RequestStarted):
         return f"waits for {one_line(event.model)}"
     return f"tries again: {one_line(reason_of(event.message))}"
 
 
-def _say(agent: SubAgentView, event: UserSaid | AssistantSaid | Noticed) -> None:
+def _say(
+    agent: SubAgentView, event: events.UserSaid | events.AssistantSaid | events.Noticed
+) -> None:
     match event:
-        case UserSaid():
+        case events.UserSaid():
             agent.task = agent.task or one_line(event.content)
-        case Noticed():
+        case events.Noticed():
             agent.told.add(f"{event.text}\n")
-        case AssistantSaid():
+        case events.AssistantSaid():
             agent.steps += 1
             agent.tokens += event.usage.input_tokens + event.usage.output_tokens
             if said := event.content.strip():
                 agent.told.add(f"{said}\n")
 
 
-def _call(agent: SubAgentView, event: ToolStarted | ToolFinished) -> None:
-    if isinstance(event, ToolStarted):
+def _call(agent: SubAgentView, event: events.ToolStarted | events.ToolFinished) -> None:
+    if isinstance(event, events.ToolStarted):
         agent.calls[event.id] = f"{verb(event.name)} {subject(bytes(event.arguments))}".strip()
         return
     call = agent.calls.pop(event.id, verb(event.name))

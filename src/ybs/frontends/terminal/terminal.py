@@ -23,10 +23,8 @@ from ybs.frontends.layout import lines_of
 from ybs.frontends.terminal.clipboard import copy
 from ybs.frontends.terminal.drawing.live import LiveArea
 from ybs.frontends.terminal.drawing.render import Canvas, Renderer
-from ybs.frontends.terminal.drawing.scroll import Scroll
 from ybs.frontends.terminal.mishaps import Mishaps
-from ybs.frontends.terminal.notify import DONE, LONG_SECONDS, call
-from ybs.frontends.terminal.output import GatedOutput, act, begin_line
+from ybs.frontends.terminal.output import DONE, LONG_SECONDS, GatedOutput, act, begin_line, call
 from ybs.frontends.terminal.own_shell import own_runner
 from ybs.frontends.terminal.programs import chosen_line, run_subcommand
 from ybs.frontends.terminal.prompt.history import LineHistory
@@ -34,6 +32,7 @@ from ybs.frontends.terminal.prompt.input import Prompt
 from ybs.frontends.terminal.prompt.keys import keys_text
 from ybs.frontends.terminal.questions.asking import TerminalQuestions
 from ybs.frontends.terminal.questions.picker import Picking
+from ybs.frontends.terminal.resize import Scroll
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import Paint, fit_encoding, signs_for
 from ybs.frontends.terminal.status import second_line, start_line, toolbar
@@ -77,8 +76,9 @@ class Terminal:
         self.canvas = Canvas(self._put, self._width, paint, signs, self._height)
         self.live = LiveArea(paint, signs, clock)
         self.renderer = Renderer(self.canvas, self.live, session.config.ui, view=session.view)
-        self.asking, self.picking = TerminalQuestions(self, clock), Picking(self, clock)
-        self.window = Prompt(
+        self.asking: TerminalQuestions = TerminalQuestions(self, clock)
+        self.picking: Picking = Picking(self, clock)
+        self.window: Prompt = Prompt(
             self,
             put_in or create_input(),
             self._output,
@@ -90,7 +90,7 @@ class Terminal:
         if self._is_vi:
             self.window.use_vi()
         self._scroll = Scroll(self.window.app, self._write)
-        self.work = Work(session, self)
+        self.work: Work = Work(session, self)
         self._interrupted_at, self._warned_at = -TWICE_SECONDS, -WARNED_SECONDS
         #: When Esc came last with nothing to stop, and what was typed then.
         self.escaped: tuple[float, str] = (-ESCAPES_SECONDS, "")

@@ -71,7 +71,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     lines: list[str] = []
     for line in text.expandtabs(4).split("\n"):
         start = indent
-        for piece in _pieces(line, max(4, width - cells(indent) - 2)):
+        for piece in _chunks(line, max(4, width - cells(indent) - 2)):
             lines.append(start + piece)
             start = indent + "  "
     return lines
@@ -82,7 +82,7 @@ def wrap_words(text: str, width: int) -> list[str]:
     lines: list[str] = []
     width = max(4, width)
     while cells(text) > width:
-        piece = _pieces(text, width)[0]
+        piece = _chunks(text, width)[0]
         after_space = piece.rfind(" ") + 1
         if after_space > len(piece) // 3:
             piece = piece[:after_space]
@@ -111,7 +111,7 @@ def fold_drawn(line: str, width: int) -> list[str]:
         if index % 2:
             start += part
             continue
-        first, *rest = _pieces(part, width, used)
+        first, *rest = _chunks(part, width, used)
         lines += [start + first, *rest][: len(rest)]
         start, used = (rest[-1], cells(rest[-1])) if rest else (start + first, used + cells(first))
     return [*lines, start]
@@ -167,23 +167,23 @@ def shown_line(line: str) -> str:
 
 
 def reason_of(message: str) -> str:
-    """Return the short reason why something is tried again: the first line."""
+    """Return a short reason for a retry: the first line."""
     first = message.strip().split("\n", 1)[0]
     return shorten(one_line(first), MOST_MESSAGE).removesuffix(".")
 
 
 def reading_words(event: PromptRead) -> str:
-    """Say how much of the prompt a server has read."""
+    """Return how much of the prompt a server has read."""
     return f"reads the prompt: {event.read:,} of {event.total:,} tokens"
 
 
 def retry_words(event: RequestRetried) -> str:
-    """Say why a request is sent again, and when."""
+    """Return why a request is sent again, and when."""
     return f"{reason_of(event.message)}, trying again in {duration(event.wait_seconds)}"
 
 
 def compaction_words(event: Compacted, arrow: str = "->") -> str:
-    """Say in a line what a compaction did, and why where that is not plain."""
+    """Return one line that says what a compaction did, and why where that is not plain."""
     why = {"refused": "too long for the provider: ", "smaller": "the window is smaller now: "}
     before, after = amount(event.tokens_before), amount(event.tokens_after)
     sizes = f"{why.get(event.reason, '')}compacted {before} {arrow} {after} tokens"
@@ -199,18 +199,18 @@ _LINE, _SHORTEST_NAME = 78, 12
 
 
 def routed_words(event: RequestStarted) -> str:
-    """Say in a line of 78 columns which model a router picked, why, and the decision's id, by which `ybs router explain` finds it."""
+    """Return one line that says of 78 columns which model a router picked, why, and the decision's id, by which `ybs router explain` finds it."""
     why = f": {one_line(event.reason)} ({event.decision})"
     return shorten(one_line(event.model), max(_LINE - cells(why), _SHORTEST_NAME)) + why
 
 
-def own_shell_hint(wall: str, command: str) -> str:
-    """Say in one line what in the sandbox a command ran into, and how the person runs it without."""
-    return f"{wall}; {word(Remedy('run_in_own_shell', command))}"
+def own_shell_hint(denial: str, command: str) -> str:
+    """Return one line that says what in the sandbox a command ran into, and how the person runs it without."""
+    return f"{denial}; {word(Remedy('run_in_own_shell', command))}"
 
 
 def duration(seconds: float) -> str:
-    """Say how long something took, in at most six characters."""
+    """Return how long something took, in at most six characters."""
     if seconds < 0.9995:
         return f"{max(1, round(max(0.0, seconds) * 1000))} ms"
     if seconds < 99.95:
@@ -220,7 +220,7 @@ def duration(seconds: float) -> str:
 
 
 def usage_line(usage: Usage, seconds: float, dot: str = "·") -> str:
-    """Say what a turn used."""
+    """Return the usage of a turn."""
     parts = [f"{amount(usage.input_tokens)} in", f"{amount(usage.output_tokens)} out"]
     if usage.cached_tokens:
         parts.append(f"{amount(usage.cached_tokens)} cached")
@@ -241,7 +241,7 @@ def _stacked(rows: list[str], width: int) -> list[str]:
     return lines
 
 
-def _pieces(line: str, width: int, used: int = 0) -> list[str]:
+def _chunks(line: str, width: int, used: int = 0) -> list[str]:
     """Break the line at `width` columns, of which the first line has `used` some already."""
     pieces: list[str] = []
     if line.isascii():  # the common case, and fast

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
 
 from ybs.commands.advice import told
 from ybs.commands.command import as_meant
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.core.errors import YbsError
-from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND, LiveArea
+from ybs.frontends.terminal.desk import Desk
+from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.session.inbox import InboxLine, Sender
 from ybs.session.reply import Outcome, Reply
@@ -19,44 +19,10 @@ MAX_SHOWN = 4
 MENUS = ("/model", "/mode", "/provider", "/sessions", "/resume", "/rewind")
 
 
-class WorkFrontend(Protocol):
-    """What shows the work."""
-
-    live: LiveArea
-
-    def echo(self, line: str) -> None:
-        """Draw what the person sent."""
-        ...
-
-    def shorten(self, line: str) -> str:
-        """Return the line as it is shown, without what was pasted."""
-        ...
-
-    def show_error(self, text: str) -> None:
-        """Draw what went wrong."""
-        ...
-
-    async def show_reply(self, reply: Reply) -> None:
-        """Draw a command's answer and do what it asks of the frontend."""
-        ...
-
-    def end_line(self) -> None:
-        """Draw anew what a line of input may have changed."""
-        ...
-
-    def give_back(self, lines: list[str]) -> None:
-        """Put lines into the prompt that nobody has read."""
-        ...
-
-    def redraw(self) -> None:
-        """Draw the passing lines again."""
-        ...
-
-
 class Work(Sender):
     """Sends the lines of the terminal, and draws what becomes of them."""
 
-    def __init__(self, session: TerminalSession, front: WorkFrontend) -> None:
+    def __init__(self, session: TerminalSession, front: Desk) -> None:
         self._inbox, self._session, self._front = session.inbox, session, front
         self._ticking: asyncio.Task[None] | None = None
         self._inbox.hear(self)

@@ -1,8 +1,9 @@
-"""Who may use the page: links that work once, a password, and logins of two secrets each.
+"""WebLogins to the page: links that work once, a password, and logins of two secrets each.
 
 A login has a cookie, which no script can read, and a token, which the page keeps in storage of its own origin and names in each request.
 Cookies go to every port of a machine, and storage does not: another server here that is sent the cookie can do nothing with it, and
-another page that has the browser send it names no token.
+another page that has the browser send it names no token. A login holds at the origin where it began (scheme, host and port) alone: who takes
+the port of a server that ended can use nothing of it at the server's next port.
 """
 
 import hmac
@@ -48,7 +49,7 @@ class TooManyTries(YbsError):
 
 
 class Login(Struct, frozen=True, kw_only=True):
-    """A browser that has logged in. Of its secrets only hashes are kept; `seen_at` is when it was used, in seconds since 1970."""
+    """A browser that has logged in, at an origin. Of its secrets only hashes are kept; `seen_at` is when it was used, in seconds since 1970."""
 
     id: str
     cookie: str
@@ -57,6 +58,7 @@ class Login(Struct, frozen=True, kw_only=True):
     address: str
     begun_at: float
     seen_at: float
+    origin: str = ""
 
 
 class _Secrets(Struct, frozen=True):
@@ -121,7 +123,7 @@ class Password:
         if len(password) < SHORTEST_PASSWORD:
             raise YbsError(f"The password needs at least {SHORTEST_PASSWORD} characters.")
         salt = os.urandom(16)
-        kept = {"scrypt": [_N, _R, _P], "salt": salt, "hash": _stretched(password, salt)}
+        kept = {"scrypt": [_N, _R, _P], "salt": salt, "hash": _scrypt_hash(password, salt)}
         private_file.replace(self._path, msgspec.json.encode(kept))
 
     def is_right(self, password: str) -> bool:
@@ -130,7 +132,7 @@ class Password:
         if data is None:
             return False
         kept = msgspec.json.decode(data, type=_Kept)
-        return hmac.compare_digest(_stretched(password, kept.salt, kept.scrypt), kept.hash)
+        return hmac.compare_digest(_scrypt_hash(password, kept.salt, kept.scrypt), kept.hash)
 
 
 class _Kept(Struct, frozen=True):
@@ -139,7 +141,7 @@ class _Kept(Struct, frozen=True):
     hash: bytes
 
 
-def _stretched(password: str, salt: bytes, cost: tuple[int, int, int] = (_N, _R, _P)) -> bytes:
+def _scrypt_hash(password: str, salt: bytes, cost: tuple[int, int, int] = (_N, _R, _P)) -> bytes:
     n, r, p = cost
     secret = password.encode("utf-8", "replace")
     return scrypt(secret, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY)
@@ -180,8 +182,8 @@ class WebLogins:
         until = self._links.pop(_hashed(key), 0.0)
         return self._now() < until
 
-    def begin(self, browser: str, address: str) -> _Secrets:
-        """Log a browser in."""
+    def begin(self, browser: str, address: str, origin: str) -> _Secrets:
+        """Log a browser in at an origin."""
         cookie, token, now = token_urlsafe(32), token_urlsafe(32), self._now()
         login = Login(
             id=token_urlsafe(6),
@@ -191,6 +193,7 @@ class WebLogins:
             address=address,
             begun_at=now,
             seen_at=now,
+            origin=origin,
         )
         self._logins[login.cookie] = login
         for extra in self.logins[MOST_LOGINS:]:
@@ -198,13 +201,14 @@ class WebLogins:
         self._save()
         return _Secrets(login, cookie, token)
 
-    def of(self, cookie: str) -> Login | None:
-        """Return the login that a cookie belongs to, which alone lets nobody in."""
-        return self._logins.get(_hashed(cookie))
+    def of(self, cookie: str, origin: str) -> Login | None:
+        """Return the login that a cookie belongs to, which alone lets nobody in; None at another origin than its own."""
+        login = self._logins.get(_hashed(cookie))
+        return login if login is not None and login.origin == origin else None
 
-    def find(self, cookie: str, token: str) -> Login | None:
-        """Return the login with these two secrets; None where there is none."""
-        login = self.of(cookie)
+    def find(self, cookie: str, token: str, origin: str) -> Login | None:
+        """Return the login with these two secrets at this origin; None where there is none."""
+        login = self.of(cookie, origin)
         if login is None or not hmac.compare_digest(login.token, _hashed(token)):
             return None
         now = self._now()
@@ -224,6 +228,11 @@ class WebLogins:
         if found:
             self._save()
         return bool(found)
+
+    def end_all(self) -> None:
+        """End all of them."""
+        self._logins = {}
+        self._save()
 
     def _forget_old(self) -> None:
         oldest = self._now() - LOGIN_SECONDS

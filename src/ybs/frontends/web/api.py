@@ -204,8 +204,17 @@ class Api:
     # The page
 
     async def page(self, request: Request) -> Response:
-        """Return the page, which holds nothing that is anybody's."""
-        return await _FILES.get_response("index.html", request.scope)
+        """Return the page, which holds nothing that is anybody's. Where nobody is logged in, and others may have had the port, the browser forgets what they left."""
+        page = await _FILES.get_response("index.html", request.scope)
+        if not self._place.is_secure and self._known(request) is None:
+            page.headers["clear-site-data"] = '"cache", "storage"'
+            page.headers["cache-control"] = "no-store"
+        return page
+
+    def _known(self, request: Request) -> Login | None:
+        """Return the login whose cookie this is, which alone lets nobody in."""
+        cookie = request.cookies.get(self._place.cookie, "")
+        return self._access.of(cookie, self._place.origin_of(request.headers))
 
     # Logging in and out
 
@@ -220,7 +229,8 @@ class Api:
                 return _json({"error": "This link was used, or is too old."}, 401)
         elif not await self._knows(given.password, address):
             return _json({"error": "This is not the password."}, 401)
-        secrets = self._access.begin(request.headers.get("user-agent", ""), address)
+        origin = self._place.origin_of(request.headers)
+        secrets = self._access.begin(request.headers.get("user-agent", ""), address, origin)
         response = _json({"token": secrets.token})
         response.set_cookie(
             self._place.cookie,
@@ -244,12 +254,15 @@ class Api:
             return is_right
 
     async def proof(self, request: Request) -> Response:
-        """Show a page that this server knows its login, before the page tells it the token: others may take the port of one that ended."""
-        login = self._access.of(request.cookies.get(self._place.cookie, ""))
-        if login is None:
+        """Show a page that this server knows its login, before the page tells it the token: others may take the port of one that ended.
+
+        The proof is for the origin at which it is asked: who passes it on shows it to a page of another one.
+        """
+        if (login := self._known(request)) is None:
             return Response(NOT_LOGGED_IN, 401)
         nonce = request.query_params.get("nonce", "")[:100]
-        return Response(hmac.digest(login.token.encode(), nonce.encode(), "sha256").hex())
+        said = f"{nonce} {login.origin}".encode()
+        return Response(hmac.digest(login.token.encode(), said, "sha256").hex())
 
     async def leave(self, request: Request) -> Response:
         """Log this browser out."""
@@ -336,7 +349,9 @@ class Api:
     async def complete(self, request: Request) -> Response:
         """Return what may stand at the end of a line that is being typed."""
         text = request.query_params.get("text", "")[-500:]
-        return _json({"items": await self._completions.of(self._found(request).session, text)})
+        followed = self._found(request)
+        items = list(await self._completions.of(followed.session, text))
+        return _json({"items": followed.clean(items)})
 
     async def search(self, request: Request) -> Response:
         """Return where words stand in a session."""
@@ -355,13 +370,13 @@ class Api:
 
     async def jobs(self, request: Request) -> Response:
         """Return the background commands, and what each has printed that nobody has read."""
-        session = self._found(request).session
+        followed = self._found(request)
         rows = [
             {"name": job.name, "line": printable(job.line), "running": job.ended is None}
             | {"output": printable(job.output.recent)}
-            for job in session.environment.workspace.shells.jobs.all
+            for job in followed.session.environment.workspace.shells.jobs.all
         ]
-        return _json({"jobs": rows})
+        return _json({"jobs": followed.clean(rows)})
 
     async def picture(self, request: Request) -> Response:
         """Return a picture of the conversation."""

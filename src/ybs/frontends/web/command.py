@@ -17,8 +17,7 @@ from starlette.types import ASGIApp
 
 from ybs.config import private_file
 from ybs.core.errors import YbsError
-from ybs.frontends.headless.output import tell, warn, write
-from ybs.frontends.headless.prompt import UsageError
+from ybs.frontends.headless.output import UsageError, tell, warn, write
 from ybs.frontends.headless.run import SIGNALS
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web import markup
@@ -73,14 +72,14 @@ async def _run(arguments: "Namespace", options: Options) -> int:
 @asynccontextmanager
 async def shown(
     arguments: "Namespace",
-    port: int,
+    port: int | None,
     options: Options,
     hosted: HostedSessions | None = None,
     chats: GatewayChats | None = None,
 ) -> AsyncGenerator[None]:
     """Serve pages where the arguments say, and print a link to them, until the block ends. Raises UsageError and YbsError.
 
-    The sessions are those of a server (`hosted`) or the pages' own; see `Pages`.
+    Without a port it is that of the browsers that are logged in, and where there are none a new one. The sessions are those of a server (`hosted`) or the pages' own; see `Pages`.
     """
     pages, host = Pages(options, hosted, chats), options.host
     # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
@@ -91,7 +90,9 @@ async def shown(
         WebLogins(host.state_folder / _LOGINS),
     )
     tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
-    with _bound(arguments.host, port) as bound:
+    with (
+        _bound(arguments.host, port) if port is not None else _own(arguments.host, access) as bound
+    ):
         place = place_of(arguments, bound.getsockname()[1], password)
         async with serving(pages, password, access, place, bound, tls):
             warn(pages.saved.loaded.warnings)
@@ -127,7 +128,9 @@ def place_of(arguments: "Namespace", port: int, password: Password) -> PageAddre
     if has_tls != bool(arguments.key):
         raise UsageError("--cert and --key belong together.")
     if is_loopback(host) and not proxy:
-        names = dict.fromkeys((host, "127.0.0.1", "localhost", "::1"))
+        # A name may lead a browser to another program of this machine, which has no certificate.
+        address = _address(host)
+        names = dict.fromkeys((address, "127.0.0.1", "localhost", "::1")) if has_tls else [address]
         return PageAddress(origins=_origins(names, port, is_secure=has_tls), is_secure=has_tls)
     if not password.is_set:
         raise UsageError(_UNSET)
@@ -218,9 +221,14 @@ def _check_tls(certificate: str, key: str) -> None:
         ) from error
 
 
+def _address(host: str) -> str:
+    """Return the address that is bound for a host, which the page is called by: `localhost` may mean another one too."""
+    return "127.0.0.1" if host == "localhost" else host.strip("[]")
+
+
 def _bound(host: str, port: int) -> socket:
     """Return a socket that listens. Raises YbsError where that cannot be done."""
-    name = "127.0.0.1" if host == "localhost" else host.strip("[]")
+    name = _address(host)
     family = AF_INET6 if ":" in name else AF_INET
     try:
         bound = create_server((name, port), family=family, backlog=256)
@@ -229,6 +237,21 @@ def _bound(host: str, port: int) -> socket:
         raise YbsError(f"{why} Choose another one with --port.") from error
     bound.setblocking(False)
     return bound
+
+
+def _own(host: str, access: WebLogins) -> socket:
+    """Return a socket on the port of the logins; without logins, or where somebody else has taken it, on a new one.
+
+    Who has a port for a while can leave things there that a browser keeps, for as long as the address is the same.
+    """
+    ports = (urlsplit(each.origin).port for each in access.logins if each.origin)
+    if port := next(ports, 0):
+        try:
+            return _bound(host, port)
+        except YbsError:
+            access.end_all()
+            tell(f"ybs: Another program has port {port}. The page has a new address; log in there.")
+    return _bound(host, 0)
 
 
 @asynccontextmanager

@@ -8,13 +8,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from time import time
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
@@ -169,7 +169,7 @@ class Followed(Sender):
             begin: Record = {"t": "begin", "first": first, "last": self.last}
             begin["resumes"] = self.session.is_cut_short and not self.session.is_busy
             notes = [printable(each) for each in (*self.session.warnings, *self._notes)]
-            tab.put(_line(begin | {"warnings": notes}))
+            tab.put(_line(begin | {"warnings": self.clean(notes)}))
         else:
             records = self._between(after, self.last)
         for record in records:
@@ -221,10 +221,16 @@ class Followed(Sender):
         ]
         return [_line(each) for each in (*records, state_of(self.state), self.status())]
 
+    def clean(self, data: Any) -> Any:
+        """Return what is no event of the session with its secrets masked: nothing leaves for a page but by this or the journal."""
+        firewall = self.session.environment.secrets.firewall
+        with firewall.unreported():
+            return firewall.mask_data(data)
+
     def status(self) -> Record:
         """Return what a status line shows."""
         status = self.session.status()
-        return {
+        shown: Record = {
             "t": "status",
             "folder": printable(self.session.host.short(status.folder)),
             "branch": printable(status.branch),
@@ -233,6 +239,7 @@ class Followed(Sender):
             "cost": status.usage.cost_usd,
             "incognito": status.incognito,
         }
+        return self.clean(shown)
 
     def picture(self, place: int, number: int) -> Image | None:
         """Return a picture of an event."""
@@ -392,7 +399,7 @@ class Followed(Sender):
         tab = line.tab if isinstance(line, PageLine) else ""
         ref = line.ref if isinstance(line, PageLine) else ""
         if isinstance(result, YbsError):
-            record = reply_of(Reply(text=told(result), is_error=True), line.text)
+            record = reply_of(Reply.error(told(result)), line.text)
         elif isinstance(result, Reply):
             record = reply_of(result, line.text)
         elif result.plan and result.finished.reason == "done" and not self.session.inbox.has_more:

@@ -1,4 +1,4 @@
-"""What every request passes before anything else looks at it, and what every answer says to the browser."""
+"""Checks on every request before any handler, and the security headers of every answer."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -32,6 +32,8 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; manifest-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types ybs"
 )
+#: The page has no service worker: one that a browser asks for was left by a program that had the port, and ends with this.
+_NO_WORKER: Final = "oninstall = () => skipWaiting(); onactivate = () => registration.unregister();"
 _SAID: Final = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -51,10 +53,10 @@ class PageAddress(Struct, frozen=True, kw_only=True):
     is_secure: bool = False
     has_proxy: bool = False
 
-    @property
-    def hosts(self) -> frozenset[str]:
-        """What a request may say in `Host`."""
-        return frozenset(urlsplit(each).netloc for each in self.origins)
+    def origin_of(self, headers: Headers) -> str:
+        """Return the origin that a request names in `Host`; "" for what is not the page's."""
+        host = headers.get("host", "").lower()
+        return next((each for each in self.origins if urlsplit(each).netloc == host), "")
 
     @property
     def cookie(self) -> str:
@@ -85,6 +87,9 @@ class WebGate:
             return
         answering = _Answering(send, self._place)
         refusal = self._refusal(scope)
+        if refusal is None and Headers(scope=scope).get("service-worker"):
+            await Response(_NO_WORKER, media_type="text/javascript")(scope, receive, answering)
+            return
         if refusal is not None:
             await PlainTextResponse(refusal[1], refusal[0])(scope, receive, answering)
             return
@@ -96,7 +101,7 @@ class WebGate:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Return the code and the words of a refusal; None for a request that may pass."""
         headers, path = Headers(scope=scope), str(scope["path"])
-        if headers.getlist("host") == [] or headers["host"].lower() not in self._place.hosts:
+        if not self._place.origin_of(headers):
             return 421, "This is not the address of the page."
         is_reading = scope["method"] in ("GET", "HEAD")
         if not is_reading and headers.get("origin") not in self._place.origins:
@@ -113,7 +118,8 @@ class WebGate:
     def _entered(self, scope: Scope) -> tuple[int, str] | None:
         request = Request(scope)
         cookie = request.cookies.get(self._place.cookie, "")
-        login = self._access.find(cookie, request.headers.get(TOKEN_HEADER, ""))
+        origin = self._place.origin_of(request.headers)
+        login = self._access.find(cookie, request.headers.get(TOKEN_HEADER, ""), origin)
         if login is None:
             return 401, NOT_LOGGED_IN
         scope.setdefault("state", {})["login"] = login

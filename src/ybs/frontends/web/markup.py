@@ -25,7 +25,7 @@ MOST_ROWS, _LONGEST_COMPARED, _MOST_COMPARED = 2_000, 500, 10_000
 #: Characters of an output that are shown: its beginning and its end.
 MOST_OUTPUT: Final = 60_000
 _ALIKE: Final = 0.5
-_HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
 _LINKS: Final = ("https://", "http://", "mailto:")
 _CODE: Final = '<div class="code"><div class="codehead"><span>{name}</span><button type="button" class="copy" data-copy>Copy</button></div><pre tabindex="0"><code>{text}</code></pre></div>'
@@ -181,32 +181,41 @@ class _Row(Struct):
         """Whether a line stands in place of another one."""
         return self.old is not None and self.new is not None and self.old_text != self.new_text
 
+    @property
+    def plain(self) -> str:
+        """The row as a diff has it."""
+        if self.old is None and self.new is None:
+            return self.old_text or ""
+        if self.old is not None and self.new is not None and not self.is_change:
+            return f" {self.old_text}"
+        lines = (("-", self.old_text), ("+", self.new_text))
+        return "\n".join(f"{sign}{line}" for sign, line in lines if line is not None)
+
 
 def diff(words: str, name: str = "") -> str:
-    """Return a unified diff as a table with the old lines beside the new ones, the changed words marked."""
+    """Return a unified diff as a table with the old lines beside the new ones, the changed words marked. Of a long one the rest is folded, and plain."""
     lines = printable(words).strip("\n").split("\n")
     rows, language = list(_rows(lines)), _language(name or _name_in(lines))
-    shown, hidden = rows[:MOST_ROWS], len(rows) - MOST_ROWS
+    shown, rest = rows[:MOST_ROWS], rows[MOST_ROWS:]
     body, left = "", _MOST_COMPARED
     for row in shown:
         size = max(len(row.old_text or ""), len(row.new_text or ""))
         is_compared = row.is_change and size <= min(left, _LONGEST_COMPARED)
         left -= size * is_compared
         body += _drawn(row, language, is_compared=is_compared)
-    more = f'<tr class="hunk"><td colspan="4">{hidden:,} more rows</td></tr>' if hidden > 0 else ""
-    return f'<div class="scroll diffbox" tabindex="0"><table class="diff"><caption class="sr">Changes, the old lines beside the new ones</caption><colgroup><col class="no"><col><col class="no"><col></colgroup><tbody>{body}{more}</tbody></table></div>'
+    plain = escape("\n".join(each.plain for each in rest))
+    more = f'<details><summary>{len(rest):,} more rows</summary><pre class="out" tabindex="0">{plain}</pre></details>'
+    return f'<div class="scroll diffbox" tabindex="0"><table class="diff"><caption class="sr">Changes, the old lines beside the new ones</caption><colgroup><col class="no"><col><col class="no"><col></colgroup><tbody>{body}</tbody></table>{more if rest else ""}</div>'
 
 
 def counts(words: str) -> tuple[int, int]:
     """Return how many lines a unified diff adds and removes."""
-    lines = words.split("\n")
-    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
-    return added, sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+    signs = [sign for sign, _ in _lines(words.split("\n"))]
+    return signs.count("+"), signs.count("-")
 
 
 def _name_in(lines: Sequence[str]) -> str:
-    names = (line[4:].strip() for line in lines if line.startswith(("+++ ", "--- ")))
-    return next((each for each in names if each != "/dev/null"), "")
+    return next((words.rpartition(" ")[2] for sign, words in _lines(lines) if sign == "f"), "")
 
 
 def _language(name: str) -> str:
@@ -214,29 +223,49 @@ def _language(name: str) -> str:
     return base if "." in base else ""
 
 
+def _lines(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a unified diff with their signs: `-`, `+` and ` ` within a hunk, as long as its head says, `@` for the head, `f` for the names of files, "" for all else."""
+    old_left = new_left = 0
+    rest = iter(range(len(lines)))
+    for place in rest:
+        line, after = lines[place], lines[place + 1 : place + 2]
+        if line.startswith("\\"):
+            yield "", line
+        elif old_left > 0 or new_left > 0:
+            sign = line[:1] if line[:1] in ("-", "+") else " "
+            old_left, new_left = old_left - (sign != "+"), new_left - (sign != "-")
+            yield sign, line[1:]
+        elif found := _HUNK.match(line):
+            old_left, new_left = (1 if found[n] is None else int(found[n]) for n in (2, 4))
+            yield "@", line
+        elif line.startswith("--- ") and after and after[0].startswith("+++ "):
+            names = dict.fromkeys((line[4:], lines[next(rest)][4:]))
+            yield "f", " → ".join(each for each in names if each != "/dev/null")
+        else:
+            yield "", line
+
+
 def _rows(lines: Sequence[str]) -> Iterator[_Row]:
     old = new = 0
     removed: list[tuple[int, str]] = []
     added: list[tuple[int, str]] = []
-    for line in lines:
-        if line.startswith("-") and not line.startswith("--- "):
-            removed.append((old, line[1:]))
+    for sign, line in _lines(lines):
+        if sign == "-":
+            removed.append((old, line))
             old += 1
-        elif line.startswith("+") and not line.startswith("+++ "):
-            added.append((new, line[1:]))
+        elif sign == "+":
+            added.append((new, line))
             new += 1
         else:
             yield from _pairs(removed, added)
             removed, added = [], []
-            if found := _HUNK.match(line):
-                old, new = int(found[1]), int(found[2])
-                yield _Row(old_text=line)
-            elif line.startswith(("--- ", "+++ ", "diff ", "index ", "\\")):
-                if line.startswith(("+++ ", "\\")) and line != "+++ /dev/null":
-                    yield _Row(old_text=line.removeprefix("+++ "))
-            else:
-                yield _Row(old, new, line[1:], line[1:])
+            if sign == " ":
+                yield _Row(old, new, line, line)
                 old, new = old + 1, new + 1
+                continue
+            if found := _HUNK.match(line) if sign == "@" else None:
+                old, new = int(found[1]), int(found[3])
+            yield _Row(old_text=line)
     yield from _pairs(removed, added)
 
 

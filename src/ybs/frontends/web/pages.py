@@ -1,4 +1,4 @@
-"""What all pages of a process share: the hub, the sessions that are followed, and the tabs that are open."""
+"""The state that all pages of a process share: the hub, followed sessions, and open tabs."""
 
 import asyncio
 from pathlib import Path

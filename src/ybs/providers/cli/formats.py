@@ -1,4 +1,4 @@
-"""What CLI agents print: one reader for each format, which puts lines into the answer in the making.
+"""Parse the output of CLI agents: one reader for each format, which adds lines to the answer in the making.
 
 Checked against Claude Code 2.1, codex-cli 0.169, Gemini CLI 0.61 and pi 0.73; unknown lines are passed over.
 """
@@ -161,7 +161,7 @@ class PiReader(AnswerReader):
     def _take(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         match frame.get("type"):
             case "message_update":
-                yield from _pi_piece(as_object(frame.get("assistantMessageEvent")), draft)
+                yield from _pi_delta(as_object(frame.get("assistantMessageEvent")), draft)
             case "message_end":
                 self._end_message(as_object(frame.get("message")), draft)
             case "agent_end":
@@ -191,7 +191,7 @@ class PiReader(AnswerReader):
         draft.stop(reason)
 
 
-def _pi_piece(piece: Frame, draft: Assembly) -> Iterator[Event]:
+def _pi_delta(piece: Frame, draft: Assembly) -> Iterator[Event]:
     match piece.get("type"):
         case "text_delta":
             yield from draft.add_text(as_text(piece.get("delta")))

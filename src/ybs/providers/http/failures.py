@@ -1,4 +1,4 @@
-"""What a provider's failure means: statuses, error bodies and broken answers become errors of `core.errors`.
+"""Map a provider's failures (statuses, error bodies, broken answers) to the errors of `core.errors`.
 
 Pure functions. Every message says what happened and where, in a line, and its remedies what to do. What a server
 wrote stands in it whole, for whoever draws it to cut, but without control characters, and never with the key in it.
@@ -76,7 +76,7 @@ class Site(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """Return what it is called in messages."""
+        """Return its name in messages."""
         name = self.host if self.is_unnamed else f"{self.provider} at {self.host}"
         return f"{name} (request {self.request_id})" if self.request_id else name
 
@@ -194,7 +194,7 @@ def unreachable(site: Site, reason: str) -> ProviderDown:
     error = ProviderDown(
         f"{site.name} {what} ({clean(reason)}).", remedies=(first, _CHANGE_PROVIDER)
     )
-    return error.known(temporary=not is_unsafe)  # a certificate does not mend itself
+    return error.known(temporary=not is_unsafe)  # retrying does not help with a bad certificate
 
 
 def stalled(site: Site, seconds: float, *, has_begun: bool) -> ProviderDown:

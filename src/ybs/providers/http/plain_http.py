@@ -266,7 +266,7 @@ class _Unchunked:
         self._is_behind_chunk = self._is_behind_last = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return what the chunks say, as far as they have come. Raises ValueError."""
+        """Return the decoded content of the chunks so far. Raises ValueError."""
         data, place = self.rest + data, 0
         said: list[bytes] = []
         while not self.is_over and place < len(data):
@@ -298,7 +298,7 @@ class _Unchunked:
 
 
 def _unpacker(encoding: str) -> Callable[[bytes], bytes]:
-    """Return what unpacks a body in this encoding, which was not asked for. Raises CutOff for one that is not known."""
+    """Return a decompressor for an encoding that was not asked for. Raises CutOff for an unknown one."""
     from zlib import MAX_WBITS, decompressobj
     from zlib import error as ZlibError
 

@@ -1,4 +1,4 @@
-"""What the HTTP client needs of a connection: a request goes out, a status, headers and chunks come in.
+"""The interface of a connection for the HTTP client: a request goes out; a status, headers and chunks come in.
 
 There are two: `plain_http` for http:// endpoints, and `httpx_transport` for TLS and proxies. The first
 exists because importing and warming httpx2 costs more time than all else of a first request together
@@ -82,7 +82,7 @@ class Transport(Protocol):
 
 
 def reason_of(error: BaseException) -> str:
-    """Say in a few words why no connection came about, looking through causes and groups."""
+    """Return in a few words why no connection came about, looking through causes and groups."""
     for each in _causes(error):
         if isinstance(each, ConnectionRefusedError):
             return "connection refused"

@@ -1,4 +1,4 @@
-"""Which model a machine can run, and how: pure functions of a machine's description, with the reason in words."""
+"""Choose a model for a machine, and how to run it: pure functions of its description, with the reason in words."""
 
 from collections.abc import Sequence
 from itertools import groupby

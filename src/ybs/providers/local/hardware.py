@@ -1,4 +1,4 @@
-"""What this machine gives a local model: processors, memory, and graphics processors with their own."""
+"""Detect the hardware for a local model: processors, memory, and graphics processors with their own."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Where a model is downloaded from: names of the catalogue, files of a hub, addresses."""
+"""Download sources of models: names of the catalogue, files of a hub, addresses."""
 
 import asyncio
 import re
@@ -52,7 +52,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def fitting(machine: Machine) -> Iterator[tuple[ModelCandidate, str]]:
-    """Yield what the machine can run of the catalogue, each model once, the best choice first, with how it would run."""
+    """Yield the catalogue's models that the machine can run, each once and the best first, with their run plan."""
     best = choose(machine, CANDIDATES)
     if best is not None:
         yield best[0], best[1].reason

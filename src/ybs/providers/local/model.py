@@ -49,7 +49,7 @@ class ModelNotes(Struct, frozen=True, kw_only=True):
 
 
 def notes_of(host: Host, path: Path) -> ModelNotes:
-    """Return what is known of a model file, read now where nothing is. Raises ConfigError where it cannot be read."""
+    """Return the facts of a model file, read now unless known. Raises ConfigError if it cannot be read."""
     try:
         facts = path.stat()
     except OSError as error:

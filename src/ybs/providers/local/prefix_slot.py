@@ -1,4 +1,4 @@
-"""What a server has read of how all prompts begin, kept on disk, so that a server started anew need not read it again.
+"""Keep a server's cache of the common prompt prefix on disk, so that a new server need not read it again.
 
 Rules, tools and examples are some 900 tokens, half a minute of work for two cores, and the same in every session of a model.
 llama.cpp saves what it made of them and takes it back in a moment; nothing of a conversation is in it.

@@ -1,4 +1,4 @@
-"""Which program serves the model: the one in the settings, `llama-server` in PATH, or the extra `local`; and what it can use."""
+"""Find the program that serves the model (the one in the settings, `llama-server` in PATH, or the extra `local`) and its abilities."""
 
 import re
 from functools import lru_cache, partial
@@ -88,7 +88,7 @@ def uses_gpus(program: str, ask: Ask = output_of) -> bool:
 
 @lru_cache(maxsize=16)
 def _devices(program: str, _modified_ns: int, ask: Ask) -> str:
-    """Return what a program says of its devices. It is asked once, for as long as its file stays the same."""
+    """Return a program's list of devices. It is asked once, as long as its file stays the same."""
     return ask((program, "--list-devices") if program else python("-c", _KINDS))
 
 

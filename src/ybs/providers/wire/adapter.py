@@ -1,4 +1,4 @@
-"""What a wire format is: two pure functions and the few facts that the transport needs.
+"""The interface of a wire format: two pure functions and the few facts that the transport needs.
 
 A new format is one class with these members and one entry point (`ybs.wires`), checked by `tests/contracts`; it does no
 I/O, and what it remembers of the last request (`History`) only saves work. `RemoteModel` joins it with the HTTP client.
@@ -71,7 +71,7 @@ class Adapter(Protocol):
 
     @staticmethod
     def base(endpoint: str) -> str:
-        """Return what the paths are joined to; the address may be given with or without a version and the path of the call."""
+        """Return the base address for the paths; it may be given with or without a version and the path of the call."""
         ...
 
     def path(self, options: RequestOptions, /) -> str:

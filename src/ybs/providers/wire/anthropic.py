@@ -255,7 +255,7 @@ def _begin_block(block: dict[str, Any], index: int | None, draft: Assembly) -> I
         case "redacted_thinking":
             draft.add_redacted(as_text(block.get("data")))
         case "tool_use":
-            yield from draft.add_call_piece(
+            yield from draft.add_call_delta(
                 index,
                 id=as_text(block.get("id")),
                 name=as_text(block.get("name")),
@@ -274,7 +274,7 @@ def _decode_delta(delta: dict[str, Any], index: int | None, draft: Assembly) -> 
         case "signature_delta":
             draft.sign_thinking(as_text(delta.get("signature")))
         case "input_json_delta" if draft.has_call_at(index):  # others belong to unknown blocks
-            yield from draft.add_call_piece(index, arguments=as_text(delta.get("partial_json")))
+            yield from draft.add_call_delta(index, arguments=as_text(delta.get("partial_json")))
         case _:
             pass
 

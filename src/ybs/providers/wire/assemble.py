@@ -200,7 +200,7 @@ class Assembly:
         if self._parts and isinstance(last := self._parts[-1], _Prose) and _is_filled(last):
             self._parts.append(_Prose(is_thinking=last.is_thinking))
 
-    def add_call_piece(
+    def add_call_delta(
         self,
         index: int | None = None,
         *,

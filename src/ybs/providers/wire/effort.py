@@ -1,4 +1,4 @@
-"""How hard a model is to think: one vocabulary of levels and budgets, for formats that take the one or the other."""
+"""Reasoning effort: one vocabulary of levels and budgets, for formats that take the one or the other."""
 
 from typing import Final
 

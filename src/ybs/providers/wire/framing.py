@@ -61,7 +61,7 @@ class FrameReader:
                 yield from self._read_line(line)
 
     def close(self) -> Iterator[Frame]:
-        """Yield what was left without a line end. Raises BrokenFrame for half a frame."""
+        """Yield the rest that has no line end. Raises BrokenFrame for half a frame."""
         yield from self._read_line(bytes(self._rest))
         yield from self._read_line(b"")
 
@@ -127,7 +127,7 @@ class FrameReader:
 
 
 def _data_of(line: bytes) -> bytes:
-    """Return what a line says: the value of `data:`, or the line itself where it is JSON."""
+    """Return the payload of a line: the value of `data:`, or the line itself if it is JSON."""
     line = line.strip().removeprefix(b"\xef\xbb\xbf")
     if line.startswith(b"data:"):
         return line[5:].strip()

@@ -42,7 +42,7 @@ def as_count(value: Any) -> int | None:
 
 
 def at(value: Any, dotted: str) -> Any:
-    """Return what stands at a dotted path (`choices.0.usage`), or None."""
+    """Return the value at a dotted path (`choices.0.usage`), or None."""
     for step in _steps(dotted):
         if type(value) is dict:  # what the decoder makes of an object
             value = cast("dict[str, Any]", value).get(step)

@@ -1,4 +1,4 @@
-"""How large a window a request needs, for servers that are told with each request and take memory for all of it."""
+"""Compute the window that a request needs, for servers that allocate memory for all of it."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -257,7 +257,7 @@ def _decode_content(content: Any, draft: Assembly) -> Iterator[Event]:
 def _decode_call(call: dict[str, Any], draft: Assembly) -> Iterator[Event]:
     function = as_object(call.get("function")) or call  # some leave the envelope out
     index, arguments = call.get("index"), function.get("arguments")
-    yield from draft.add_call_piece(
+    yield from draft.add_call_delta(
         index if isinstance(index, int) else None,
         id=as_text(call.get("id")),
         name=as_text(function.get("name")),

@@ -1,4 +1,4 @@
-"""How a server departs from the textbook of its wire format, as one record instead of if-chains.
+"""Deviations of a server from its wire format, as one record instead of if-chains.
 
 Each provider declares its own record; `providers.NAME.quirks` in the configuration overrides single fields.
 What decoding can forgive without being told (missing ids, empty choices, arguments as an object) is not
@@ -145,7 +145,7 @@ _OTHER_LEVEL = "{model} does not take this effort, so the nearest of these is us
 _WITHOUT_TOOLS = "{model} does not accept tools here, so it writes its calls as text."
 
 
-#: A bad value is the person's to mend; only what a server does not take at all is left out.
+#: A bad value is for the person to fix; only what a server does not take at all is left out.
 _REFUSED = lazy(
     r"only works|not (?:be )?(?:supported|allowed|permitted|accepted|recogni[sz]ed|valid for)|not support|unsupported"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|cannot|can't|only the default|deprecated"

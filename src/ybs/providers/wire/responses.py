@@ -211,7 +211,7 @@ def _decode_item(kind: str, frame: Frame, draft: Assembly) -> Iterator[Event]:
         case "response.output_item.added":
             yield from _begin_item(as_object(frame.get("item")), index, draft)
         case "response.function_call_arguments.delta" if draft.has_call_at(index):
-            yield from draft.add_call_piece(index, arguments=as_text(frame.get("delta")))
+            yield from draft.add_call_delta(index, arguments=as_text(frame.get("delta")))
         case "response.function_call_arguments.done" if draft.has_call_at(index):
             yield from _fill_call(frame, index, draft)
         case "response.reasoning_summary_part.added" if frame.get("summary_index"):
@@ -228,7 +228,7 @@ def _decode_item(kind: str, frame: Frame, draft: Assembly) -> Iterator[Event]:
 def _begin_item(item: dict[str, Any], index: int | None, draft: Assembly) -> Iterator[Event]:
     draft.end_part()
     if item.get("type") == "function_call":
-        yield from draft.add_call_piece(
+        yield from draft.add_call_delta(
             index,
             id=as_text(item.get("call_id")),
             name=as_text(item.get("name")),
@@ -239,7 +239,7 @@ def _begin_item(item: dict[str, Any], index: int | None, draft: Assembly) -> Ite
 def _fill_call(holder: dict[str, Any], index: int | None, draft: Assembly) -> Iterator[Event]:
     """Read the whole arguments of a call where none have come in pieces, as some servers send them."""
     if not draft.has_arguments_at(index):
-        yield from draft.add_call_piece(
+        yield from draft.add_call_delta(
             index,
             id=as_text(holder.get("call_id")),
             name=as_text(holder.get("name")),
@@ -266,7 +266,7 @@ def _decode_response(response: dict[str, Any], draft: Assembly) -> Iterator[Even
 
 
 def _compare(items: list[Any], draft: Assembly) -> None:
-    """Raise ProviderDown where what was streamed is not what the whole response says; some servers leave parts of that out."""
+    """Raise ProviderDown when the stream and the final response disagree; some servers leave parts of the latter out."""
     whole = Assembly(draft.model, draft.wire, max_tokens=_NO_LIMIT)
     for number, item in enumerate(items):
         for _ in _decode_whole(as_object(item), number, whole):
@@ -281,7 +281,7 @@ def _compare(items: list[Any], draft: Assembly) -> None:
 
 
 def _asked(message: AssistantMessage) -> list[tuple[str, Any]]:
-    """Return what the calls of a message ask for, however their JSON is written."""
+    """Return the calls of a message in a comparable form, however their JSON is written."""
     return [(call.name, call.invalid or decode(call.arguments)) for call in message.calls]
 
 

@@ -63,7 +63,7 @@ class LeadingThoughts:
                 yield piece
 
     def close(self) -> Iterator[tuple[str, bool]]:
-        """Yield what was held back; the answer goes on with something else, or ends."""
+        """Yield the text that was held back; the answer goes on with something else, or ends."""
         held, self._held = self._held, ""
         is_thinking, self._ends, self.is_over = bool(self._ends), (), True
         if held and (is_thinking or held.strip() or not self._was_found):

@@ -1,4 +1,4 @@
-"""Commands that destroy: what is blocked in every mode, and what always asks, also in a roundabout way.
+"""Commands that destroy: those that are blocked in every mode, and those that always ask, also when called indirectly.
 
 No parser sees every spelling. What is not seen here is bounded by the sandbox and taken back by undo.
 """
@@ -19,7 +19,7 @@ from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
 _UNSAVED = "throws away changes that are not committed"
 _CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
 _SCHEMA = "deletes the data of a database"
-#: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is gone for good or
+#: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is permanently lost or
 #: public then. `of=*` is the beginning of an operand; `!--staged` holds where the option is missing.
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("rm", "", "-r", "deletes folders and all that is in them"),
@@ -233,7 +233,7 @@ def _may_be(program: str, word: str) -> bool:
 
 
 def _ends(name: str) -> tuple[str, str]:
-    """Return what stands before and behind the wild part of a name."""
+    """Return the text before and behind the wild part of a name."""
     return _WILD.split(name, maxsplit=1)[0], re.split(r"[*?\]]", name)[-1]
 
 
@@ -299,7 +299,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
 
 
 def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
-    """Yield what a program given as text would do: `python -c`, a here-document, a script of awk that runs commands."""
+    """Yield the dangers of a program given as text: `python -c`, a here-document, a script of awk that runs commands."""
     for code in (*codes_in(run), *scripts_in(name, run.words), run.given):
         if code and _DELETING().search(code):
             yield f"{name}: its program deletes files"
@@ -333,7 +333,7 @@ def stem_of(program: str) -> str:
 
 
 def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
-    """Yield what the words of an unclear text would do if they belonged together."""
+    """Yield the dangers of an unclear text, its words read as one command."""
     yield from _rows_in(words)
     if "/dev/" in text and (disk := _TO_DISK().search(text)):
         yield f"writes to the disk {disk[0].lstrip('> |')} itself"
@@ -347,7 +347,7 @@ def _dangers_of_words(text: str, words: list[str]) -> Iterator[str]:
 
 
 def _rows_in(words: list[str]) -> Iterator[str]:
-    """Yield what any of the words, taken for a program, would do with any of the others."""
+    """Yield the dangers of each word, read as a program with any of the others as arguments."""
     different = dict.fromkeys(words)
     names = set(_STEM.findall(" ".join(different)))
     if len(different) > _MOST_WORDS:
@@ -418,7 +418,7 @@ def _values(reading: Reading) -> dict[str, str]:
 
 
 def _resolved(word: str, values: Mapping[str, str]) -> list[str]:
-    """Return what the shell makes of a word: several where a value has spaces."""
+    """Return the shell's expansion of a word: several words if a value has spaces."""
     return _VARIABLE().sub(lambda found: values.get(found[1] or found[2], found[0]), word).split()
 
 

@@ -12,7 +12,8 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("split", "--filter"),
     ("tar bsdtar", "--to-command -I --use-compress-program --rsh-command --rmt-command -F --info-script --new-volume-script --checkpoint-action"),
     ("man", "-P --pager -H --html -X --gxditview"),
-    ("zip", "--unzip-command"),
+    ("zip", "-TT --unzip-command"),
+    ("gcc g++ cc c++ clang clang++ gfortran", "-wrapper -B -fplugin -fuse-ld -specs --specs"),
     ("rsync", "-e --rsh --rsync-path"),
     ("ssh scp sftp", "-o -S"),
     ("ag ack bat batcat delta", "--pager"),
@@ -49,7 +50,7 @@ _GIT_LETTERS = {"grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u -c"
 #: Options of git before its verb that have a value.
 GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
 #: Programs whose operands each name something else to do.
-_BY_GOALS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild")  # fmt: skip
+_TAKES_TARGETS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild")  # fmt: skip
 #: Options by which other programs are told what to do, or with what.
 _CHOOSING = {
     "dotnet": ("-t", "--target", "-target", "-p"),
@@ -117,9 +118,9 @@ def _running_by_git(words: list[str]) -> Iterator[tuple[str, str]]:
                 yield key, value.lstrip("!")
 
 
-def is_by_goals(words: Sequence[str]) -> bool:
+def takes_targets(words: Sequence[str]) -> bool:
     """Return whether the operands of the program each name something to do."""
-    return words[0].rpartition("/")[2] in _BY_GOALS
+    return words[0].rpartition("/")[2] in _TAKES_TARGETS
 
 
 def chooses(words: Sequence[str]) -> bool:
@@ -127,12 +128,12 @@ def chooses(words: Sequence[str]) -> bool:
     return any(_found(words, _CHOOSING.get(words[0].rpartition("/")[2], ())))
 
 
-def goals_beyond(words: Sequence[str], pattern: str) -> list[str]:
-    """Return the goals that a pattern does not name which names one itself; a star alone stands for all of them.
+def targets_beyond(words: Sequence[str], pattern: str) -> list[str]:
+    """Return the targets in a command that the pattern does not name, if it names any; a star alone stands for all of them.
 
     So being allowed `mvn test *` does not allow `mvn test deploy`.
     """
     named = [word for word in pattern.split()[1:] if "*" not in word]
-    if not is_by_goals(words) or not any(word[:1] != "-" for word in named):
+    if not takes_targets(words) or not any(word[:1] != "-" for word in named):
         return []
     return [word for word in operands_of(words) if word not in named]

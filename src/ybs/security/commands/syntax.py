@@ -350,7 +350,7 @@ class SyntaxReader:
 
 
 def decoded(text: str) -> str:
-    """Return what stands between the quotes of `$'…'`, but for control characters."""
+    """Return the text between the quotes of `$'…'`, without control characters."""
     return _ANSI().sub(_decoded, text)
 
 

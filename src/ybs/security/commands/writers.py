@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.options import git_verb, is_by_goals, operands_of
+from ybs.security.commands.options import git_verb, operands_of, takes_targets
 from ybs.security.commands.wrappers import Reading
 
 #: How files begin that are not the project's, or are only known when the command runs.
@@ -42,7 +42,7 @@ _VERBS = {
     **dict.fromkeys(("apt", "apt-get", "brew"), "install update upgrade"),
     "ruff": "format",
 }
-#: Options with which they only look, and goals (`make test`) that seldom write more than caches.
+#: Options with which they only look, and targets (`make test`) that seldom write more than caches.
 _LOOKING = words_in("--version --help -V -n -nd --dry-run --check --check-only --diff")
 _TESTING = words_in("test tests check lint help")
 #: Verbs of git that write with one of these words, and words with which `git branch` and `git tag` list.
@@ -86,7 +86,7 @@ def _reasons(run: Command) -> Iterator[str]:
     yield from (f"it writes to {each}" for each in run.targets if not each.startswith(_ELSEWHERE))
     words, operands = run.words, operands_of(run.words)
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
-    only_looks |= bool(words) and is_by_goals(words) and not _TESTING.isdisjoint(operands)
+    only_looks |= bool(words) and takes_targets(words) and not _TESTING.isdisjoint(operands)
     if name in _REACHING and not only_looks:
         is_here = any(map(_ON_THIS_MACHINE().match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)

@@ -1,4 +1,4 @@
-"""What the person says is not a secret: the list `firewall.allow` of the configuration."""
+"""Texts that are not secrets: the list `firewall.allow` of the configuration."""
 
 import re
 

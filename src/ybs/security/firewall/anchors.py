@@ -148,7 +148,7 @@ def _sign_of(anchor: bytes) -> bytes:
 def _stems(
     anchors: Sequence[tuple[bytes, int]], rules: Sequence[SecretRule]
 ) -> Iterator[tuple[bytes, bytes, list[tuple[int, bytes, int]]]]:
-    """Yield what to look for: the shortest literals, what must stand near, and the literals that they are in."""
+    """Yield the anchors to look for: the shortest literals, the words that must stand near, and the literals that contain them."""
     stems: dict[bytes, list[tuple[int, bytes, int]]] = {}
     for anchor, number in sorted(anchors, key=lambda each: len(each[0])):
         stem = next((stem for stem in stems if stem in anchor), anchor)

@@ -1,4 +1,4 @@
-"""What a pattern cannot say: whether a matched value is a secret and not a word, a name or a placeholder."""
+"""Checks beyond a pattern: whether a matched value is a secret and not a word, a name or a placeholder."""
 
 import re
 from binascii import Error, a2b_base64

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.views import SEPARATOR, TextView, pieces, substituted
+from ybs.security.firewall.views import SEPARATOR, TextView, substituted, view_of
 
 #: The kinds that are undone.
 ESCAPED, HIDDEN, LINES = "escapes", "hidden characters", "lines"
 PACKED, HEXED, WIDE = "base64", "hex", "zeros"
 #: A part of the data and what it says: start, end, decoded.
-Piece = tuple[int, int, bytes]
+DecodedSpan = tuple[int, int, bytes]
 
 #: Shorter base64 and hex is not decoded, in characters.
 LEAST_BASE64, LEAST_HEX = 26, 32
@@ -87,16 +87,16 @@ _NOT_HEX = lazy(rb"0x|[^0-9a-fA-F]")
 
 
 def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[TextView]:
-    """Yield what the data says with each kind of encoding undone. `last` is the kind that was undone before."""
+    """Yield the data with each kind of encoding undone. `last` is the kind that was undone before."""
     if last != LINES:
         yield from _substituted(data, last)
     if last != LINES:
         yield substituted(LINES, data, line_ends(data, cores), _nothing)
     for layer, found in ((PACKED, [*packed(data)]), (HEXED, [*hexed(data)])):
         if found:
-            yield pieces(layer, found)
+            yield view_of(layer, found)
     if b"\0" in data:
-        yield pieces(WIDE, wide(data))
+        yield view_of(WIDE, wide(data))
 
 
 def _substituted(data: bytes, last: str) -> Iterator[TextView]:
@@ -199,8 +199,8 @@ def _may_begin_a_line(data: bytes, start: int) -> bool:
     return sign in _AFTER_WORDS and before not in _LETTERS
 
 
-def packed(data: bytes) -> Iterator[Piece]:
-    """Yield what base64 of text says; bytes that are not text are left out, as pictures and programs are."""
+def packed(data: bytes) -> Iterator[DecodedSpan]:
+    """Yield decoded base64; bytes that are not text are left out, as pictures and programs are."""
     mapped = data.translate(_IS_BASE64)
     run = b"a" * LEAST_BASE64
     start = mapped.find(run)
@@ -246,8 +246,8 @@ def text_of(decoded: bytes) -> bytes:
     return plain
 
 
-def hexed(data: bytes) -> Iterator[Piece]:
-    """Yield what hexadecimal digits say, in one run or with signs between the bytes."""
+def hexed(data: bytes) -> Iterator[DecodedSpan]:
+    """Yield decoded hexadecimal digits, in one run or with separators between the bytes."""
     mapped = data.translate(_IS_HEX)
     if b"a" * LEAST_HEX in mapped:
         for match in _HEXED().finditer(data):
@@ -268,7 +268,7 @@ def _text_in_hex(word: bytes) -> bytes:
     return text_of(unhexlify(word[: len(word) // 2 * 2]))
 
 
-def wide(data: bytes) -> Iterator[Piece]:
+def wide(data: bytes) -> Iterator[DecodedSpan]:
     """Yield the lines with zero bytes in them without these, as UTF-16 reads."""
     place = 0
     for line in data.split(b"\n"):

@@ -44,7 +44,7 @@ class FindingCache:
         return len(self._findings)
 
     def get(self, text: str) -> Sequence[SecretFinding] | None:
-        """Return what was found in the text; None where it is unknown."""
+        """Return the findings of the text; None if it is unknown."""
         return self._findings.get(text)
 
     def add(self, text: str, findings: Sequence[SecretFinding] = ()) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
-from ybs.core.events import Event
+from ybs.core.events import Event, Noticed
 from ybs.core.memo import alike
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Model, Request, ToolSpec
@@ -70,6 +70,8 @@ class FirewallModel:
         self._said: list[Message] = []
         self._clean: list[Message] = []
         self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
+        #: The names of tools that are not offered, as they may be shown.
+        self._left_out = dict[str, str]()
         self._system = ("", "")
         self._learned = firewall.vault.learned
 
@@ -85,7 +87,13 @@ class FirewallModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Yield the answer to the masked request. Raises SecretFound where it must not be sent."""
+        told = len(self._left_out)
         clean = await self.cleaned(request)
+        for name in [*self._left_out.values()][told:]:
+            yield Noticed(
+                level="warning",
+                text=f"The tool {name} is left out, because there is a secret in its name.",
+            )
         async with aclosing(self.model.stream(clean)) as events:
             async for event in events:
                 yield event
@@ -104,7 +112,8 @@ class FirewallModel:
             clean = await self._checked(request.system, _SYSTEM, is_said=False)
             self._system = (request.system, clean)
         self._pass_specs(request.tools)
-        specs = [await self._spec(spec) for spec in request.tools]
+        offered = [spec for spec in request.tools if not self._has_secret_name(spec)]
+        specs = [await self._spec(spec) for spec in offered]
         same = alike(self._said, request.messages)
         messages = self._clean[:same]
         for message in request.messages[same:]:
@@ -116,7 +125,7 @@ class FirewallModel:
         if is_new or len(self._messages) > len(messages):  # some are no longer said
             pairs = zip(self._said, messages, strict=True)
             self._messages = {id(old): (old, new) for old, new in pairs}
-        self._specs = {id(old): (old, new) for old, new in zip(request.tools, specs, strict=True)}
+        self._specs = {id(old): (old, new) for old, new in zip(offered, specs, strict=True)}
         return Request(self._system[1], [*messages], specs)
 
     def _masked_again(self, messages: list[Message]) -> list[Message]:
@@ -141,11 +150,17 @@ class FirewallModel:
         if self.firewall.are_clean(parts):
             self._specs.update((id(spec), (spec, spec)) for spec in new)
 
+    def _has_secret_name(self, spec: ToolSpec) -> bool:
+        """Return whether a secret stands in a tool's name, where no placeholder can; it would stop every request."""
+        if id(spec) in self._specs or not self.firewall.find(spec.name):
+            return False
+        self._left_out.setdefault(spec.name, self.firewall.mask(spec.name))
+        return True
+
     async def _spec(self, spec: ToolSpec) -> ToolSpec:
         known = self._specs.get(id(spec))
         if known is not None:
             return known[1]
-        self._check_name(spec.name)
         return await self._checked(spec, f"the description of {spec.name}", is_said=False)
 
     async def _message(self, message: Message) -> Message:
@@ -164,7 +179,7 @@ class FirewallModel:
         return clean
 
     def _check_name(self, name: str) -> None:
-        """Raise SecretFound for a secret in a tool's name, where no placeholder can stand."""
+        """Raise SecretFound for a secret in the name of a tool that was called, where no placeholder can stand."""
         if self.firewall.find(name):
             raise SecretFound("Not sent: there is a secret in the name of a tool. Rename the tool.")
 

@@ -1,4 +1,4 @@
-"""What was masked in a session: which kind, where, how often. Never the value."""
+"""Report the masked secrets of a session: which kind, where, how often. Never the value."""
 
 from collections.abc import Sequence
 

@@ -45,7 +45,7 @@ class Restorer:
         return replace(call, arguments=Raw(msgspec.json.encode(put_back)))
 
     def _held(self, call: ToolCall, arguments: dict[str, Any], found: list[str]) -> dict[str, str]:
-        """Return what the placeholders stand for. Raises Refused unless the edited file holds all of it."""
+        """Return the text with the secrets put back. Raises Refused unless the edited file holds them all."""
         allowed = EDITING.get(call.name)
         path = arguments.get("path")
         if allowed is None or not isinstance(path, str) or not allowed.issuperset(arguments):

@@ -1,4 +1,4 @@
-"""What secrets look like, as data: for each kind the literals that it begins with, a bounded pattern and a check.
+"""Secret patterns as data: for each kind the literals that it begins with, a bounded pattern and a check.
 
 A pattern is matched where a literal stands and nowhere else, so a text without the literals costs next to nothing.
 Formats are those that the issuers publish; where one says only "opaque", lengths seen in public tokens stand.

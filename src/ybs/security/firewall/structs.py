@@ -289,5 +289,5 @@ def _jpeg_parts(data: bytes) -> list[Part] | None:
 
 
 def _rest(data: bytes) -> list[Part]:
-    """Return what follows a picture and is not part of it."""
+    """Return the bytes behind a picture that are not part of it."""
     return [(data, data)] if data else []

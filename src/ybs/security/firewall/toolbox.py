@@ -128,7 +128,7 @@ def _has_key(text: str) -> bool:
 
 
 def _path_of(call: ToolCall) -> str:
-    """Return what the call is about, to say where a secret was."""
+    """Return a description of the call, for the place of a secret."""
     path = msgspec.json.decode(call.arguments, type=_Named).path
     return f" {path[:200]}" if isinstance(path, str) else ""
 
@@ -144,6 +144,9 @@ _LONG = (
     ("-----BEGIN", lazy(r"-----END[ A-Z0-9_-]{0,60}-----")),
     ("Private-Lines:", lazy(r"Private-MAC:")),
 )
+
+#: The end of a line in which a token may begin: a word of letters and digits.
+_OPEN = lazy(r"(?<![\w+/=-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{12,}\s*\Z")
 
 
 class StreamMask:
@@ -172,6 +175,7 @@ class StreamMask:
         cut = len(held)
         while cut and held[cut - 1] not in _SPACE:
             cut -= 1
+        cut = _before_open_lines(held, cut)
         for begin, end in _LONG:
             place = held.rfind(begin)
             if place >= 0 and not end().search(held, place):
@@ -213,6 +217,24 @@ class StreamMask:
             pieces += (part[end:start], placeholder)
             end = stop
         return self._firewall.mask("".join((*pieces, part[end:])), self._place)
+
+
+def is_open(line: str) -> bool:
+    """Return whether a line ends as the first part of a token could, which goes on in the next one."""
+    return _OPEN().search(line) is not None
+
+
+def _before_open_lines(held: str, cut: int) -> int:
+    """Return where the lines before `cut` begin that could be the first parts of one token; `cut` if there are none."""
+    while cut and held[cut - 1] == "\n":
+        start = held.rfind("\n", 0, cut - 1) + 1
+        found = _OPEN().search(held, start, cut)
+        if found is None:
+            break
+        cut = found.start()
+        if held[start:cut].strip():
+            break  # it begins in this line
+    return cut
 
 
 def _before(held: str, value: str, cut: int) -> int:

@@ -60,7 +60,7 @@ class Vault:
                 self.learned += 1
 
     def placeholder(self, kind: str, value: str) -> str:
-        """Return what stands for the value in this session."""
+        """Return the placeholder of the value in this session."""
         known = self._placeholders.get(value)
         if known is None:
             number = self._counts[kind] = self._counts.get(kind, 0) + 1
@@ -79,7 +79,7 @@ class Vault:
                 self._counts[kind] = max(self._counts.get(kind, 0), count)
 
     def value(self, placeholder: str) -> str | None:
-        """Return what the placeholder stands for; None where it is none of this session."""
+        """Return the value of the placeholder; None if it is not from this session."""
         return self._values.get(placeholder)
 
     def known(self) -> Iterator[tuple[bytes, str]]:

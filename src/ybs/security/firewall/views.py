@@ -1,4 +1,4 @@
-"""What a text says once an encoding or a disguise is undone, and where each part of that came from."""
+"""Decoded views of a text: encodings and disguises undone, with the origin of each part."""
 
 import re
 from bisect import bisect_right
@@ -68,7 +68,7 @@ class TextView:
         return first != last or not self._sources[first][2]
 
 
-def pieces(layer: str, found: Iterable[tuple[int, int, bytes]]) -> TextView:
+def view_of(layer: str, found: Iterable[tuple[int, int, bytes]]) -> TextView:
     """Return the view of encoded runs, each on a line of its own; a finding in one is all of it."""
     view = TextView(layer)
     for start, end, decoded in found:
@@ -83,7 +83,7 @@ def substituted(
     matches: Iterator[re.Match[bytes]],
     replace: Callable[[re.Match[bytes]], bytes],
 ) -> TextView:
-    """Return the surroundings of the matches with these replaced, where that makes a part of a long word of them."""
+    """Return the text around the matches with them replaced, where a match is a part of a long word."""
     view = TextView(layer)
     window: list[tuple[int, int, bytes]] = []
     reach = 0

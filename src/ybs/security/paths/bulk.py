@@ -1,4 +1,4 @@
-"""What undo keeps nothing of: large files, and folders of dependencies, build outputs and caches, which can be made again."""
+"""Paths without undo copies: large files, and folders of dependencies, build outputs and caches."""
 
 from collections.abc import Iterable
 

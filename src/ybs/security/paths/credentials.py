@@ -1,4 +1,4 @@
-"""Where keys, passwords and cookies are kept: no tool reads or writes there, whatever the settings say."""
+"""Places of keys, passwords and cookies: no tool reads or writes there, whatever the settings say."""
 
 import os
 from collections.abc import Iterator

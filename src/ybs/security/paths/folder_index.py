@@ -1,4 +1,4 @@
-"""Where a project's repositories are, and the files that run later: an index of all folders, kept between commands.
+"""An index of all folders of a project, kept between commands: its repositories and autorun files.
 
 Every folder is listed once. Later only those are listed again whose time of change is another one: a folder's entries
 cannot change without that, and nobody can set it. Nothing is passed over but what lies in a repository's own folder. What
@@ -13,8 +13,8 @@ from time import monotonic, time_ns
 
 from msgspec import Struct
 
+from ybs.security.paths.autorun import NAMES, kind_of
 from ybs.security.paths.git_names import REPOSITORIES
-from ybs.security.paths.later import NAMES, kind_of
 
 #: How long one look may take. The next one goes on where it ended.
 LOOK_SECONDS = 10.0
@@ -34,14 +34,14 @@ class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
     `repositories` are folders of version control (or the files in their place) and bare repositories; of a repository
-    whose `.git` is a link `linked` has the folder around it. `later` are the files that run or are read later, `held` those
+    whose `.git` is a link `linked` has the folder around it. `autorun` are the files that run or are read later, `held` those
     entries at the root's top that the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not
     looked at.
     """
 
     repositories: list[str] = []
     linked: list[str] = []
-    later: list[str] = []
+    autorun: list[str] = []
     held: list[str] = []
     special: list[str] = []
     unseen: list[str] = []
@@ -53,7 +53,7 @@ class _Folder(Struct, gc=False):
     stamp: int | None
     folders: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
-    later: tuple[str, ...] = ()
+    autorun: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     special: tuple[str, ...] = ()
     is_linked: bool = False
@@ -72,7 +72,7 @@ class FolderIndex:
         self._ended = self._took = 0.0
 
     def look(self, *, is_fresh: bool = False) -> IndexedPaths:
-        """Return what there is now, or unless `is_fresh` was just now where a look takes long."""
+        """Return the current index or, unless `is_fresh`, a recent one if a look takes long."""
         with self._lock:
             began = monotonic()
             if is_fresh or began - self._ended >= self._took:
@@ -93,7 +93,7 @@ class FolderIndex:
             if (folder := _folder_at(below, known.get(path))) is None:
                 continue  # it has gone, or nobody may look into it
             fresh[path] = folder
-            if folder.repositories or folder.later or folder.held or folder.is_bare:
+            if folder.repositories or folder.autorun or folder.held or folder.is_bare:
                 _add(found, below, folder)
             found.special += [f"{path}/{name}" for name in folder.special]
             for name in folder.folders:
@@ -106,13 +106,13 @@ class FolderIndex:
 class _Below:
     """A folder on the way: how deep, whether its files run later, and whether it lies among dependencies."""
 
-    __slots__ = ("depth", "is_installed", "is_later", "path")
+    __slots__ = ("depth", "is_autorun", "is_installed", "path")
 
     def __init__(
-        self, path: str, *, depth: int, is_later: bool = False, is_installed: bool = False
+        self, path: str, *, depth: int, is_autorun: bool = False, is_installed: bool = False
     ) -> None:
         self.path, self.depth = path, depth
-        self.is_later, self.is_installed = is_later, is_installed
+        self.is_autorun, self.is_installed = is_autorun, is_installed
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ class _Below:
         return _Below(
             f"{self.path}/{name}",
             depth=self.depth + 1,
-            is_later=self.is_later or kind_of(lower, self.name) is not None,
+            is_autorun=self.is_autorun or kind_of(lower, self.name) is not None,
             is_installed=self.is_installed or lower in _DEPENDENCIES,
         )
 
@@ -164,12 +164,12 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
     repositories = names & REPOSITORIES
     if below.depth and _is_bare(names):
         return _Folder(stamp, special=tuple(special), is_bare=True)
-    files = () if below.is_installed else _later_files(below, [*others, *links])
+    files = () if below.is_installed else _autorun_files(below, [*others, *links])
     return _Folder(
         stamp,
         folders=tuple(name for name in folders if name not in repositories),
         repositories=tuple(repositories),
-        later=tuple(files),
+        autorun=tuple(files),
         held=tuple(_held(below, names - repositories)) if below.depth < _HELD_DEPTH else (),
         special=tuple(special),
         is_linked=".git" in links,
@@ -181,8 +181,8 @@ def _is_bare(names: set[str]) -> bool:
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
-def _later_files(below: _Below, names: list[str]) -> list[str]:
-    if below.is_later:
+def _autorun_files(below: _Below, names: list[str]) -> list[str]:
+    if below.is_autorun:
         return names
     above = below.name
     return [name for name in names if kind_of(name.lower(), above)]
@@ -202,5 +202,5 @@ def _add(found: IndexedPaths, below: _Below, folder: _Folder) -> None:
         found.repositories.append(path)
     found.repositories += [f"{path}/{name}" for name in folder.repositories]
     found.linked += [path] if folder.is_linked else []
-    found.later += [f"{path}/{name}" for name in folder.later]
+    found.autorun += [f"{path}/{name}" for name in folder.autorun]
     found.held += [f"{path}/{name}" for name in folder.held]

@@ -1,4 +1,4 @@
-"""What is taken for a repository: names of the folders of version control, and folders that git takes for one."""
+"""Recognise repositories: the folder names of version control, and folders that git takes for one."""
 
 import os
 import re

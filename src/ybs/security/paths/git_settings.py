@@ -6,7 +6,7 @@ They run at the person's next commit, so the sandbox holds them and file tools a
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from stat import S_ISREG
 
@@ -19,7 +19,8 @@ _MOST_FILES = 50
 _SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\](.*)')
 _ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=(.*)", re.DOTALL)
 #: Keys whose value is a path, then those whose value is a command, which may name a file of the project.
-_PATHS = frozenset({"core.hookspath", "init.templatedir"})
+_HOOKS = "core.hookspath"
+_PATHS = frozenset({_HOOKS, "init.templatedir"})
 _INCLUDES = frozenset({"include.path", "includeif.path"})
 _COMMANDS = frozenset(
     {"core.fsmonitor", "core.editor", "core.pager", "core.sshcommand", "core.askpass"}
@@ -35,32 +36,50 @@ _known: dict[str, tuple[tuple[int, ...], list[_Entry]]] = {}
 
 def named_by_git(host: Host, root: str) -> list[str]:
     """Return the paths below the root that settings outside of any command's reach name; they need not exist."""
-    found = dict.fromkeys(
-        path for path in _named(host, root) if path != root and lies_in(path, root)
-    )
-    return list(found)
+    named = dict.fromkeys(path for _, path in _named(host, root))
+    return [path for path in named if path != root and lies_in(path, root)]
 
 
-def _named(host: Host, root: str) -> Iterator[str]:
+def hook_folders(host: Host, root: str) -> list[str]:
+    """Return the folders, wherever they lie, that settings and variables of git name for hooks; they need not exist."""
+    return [path for key, path in _named(host, root) if key == _HOOKS]
+
+
+def _named(host: Host, root: str) -> Iterator[_Entry]:
+    """Yield keys and the paths that they name."""
     top = _top(root)
+    for key, value, folder in _settings(host, top):
+        if key in _INCLUDES or key in _PATHS:
+            yield key, _resolved(host, value, folder if key in _INCLUDES else top)
+        elif key in _COMMANDS or key.startswith(("alias.", "hook.")):
+            words = (
+                _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
+            )
+            yield from ((key, path) for path in words if os.path.isfile(path))  # noqa: PTH113
+
+
+def _settings(host: Host, top: str) -> Iterator[tuple[str, str, str]]:
+    """Yield keys, values and the folder of the file that they stand in, with what files include."""
+    yield from ((key, value, top) for key, value in _in_variables(host.environ))
     pending, seen = [*_files(host, top)], set[str]()
     while pending and len(seen) < _MOST_FILES:
         file = pending.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        for key, value in _entries(file):
-            if key in _INCLUDES:
-                included = _resolved(host, value, os.path.dirname(file))  # noqa: PTH120 - texts throughout
-                pending.append(included)
-                yield included
-            elif key in _PATHS:
-                yield _resolved(host, value, top)
-            elif key in _COMMANDS or key.startswith(("alias.", "hook.")):
-                words = (
-                    _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
-                )
-                yield from (path for path in words if os.path.isfile(path))  # noqa: PTH113
+        folder = os.path.dirname(file)  # noqa: PTH120 - texts throughout
+        if file not in seen:
+            seen.add(file)
+            entries = _entries(file)
+            pending += (
+                _resolved(host, value, folder) for key, value in entries if key in _INCLUDES
+            )
+            yield from ((key, value, folder) for key, value in entries)
+
+
+def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
+    """Yield the settings that variables hold; they are numbered."""
+    for number in range(_MOST_FILES):
+        if not (key := environ.get(f"GIT_CONFIG_KEY_{number}")):
+            return
+        yield key.lower(), environ.get(f"GIT_CONFIG_VALUE_{number}", "")
 
 
 def _top(root: str) -> str:
@@ -73,7 +92,8 @@ def _files(host: Host, top: str) -> Iterator[str]:
     """Yield the files that git reads for a repository, the person's and the machine's first."""
     home = str(host.home)
     config = host.environ.get("XDG_CONFIG_HOME", "")
-    yield from ("/etc/gitconfig", f"{home}/.gitconfig")
+    yield host.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig")
+    yield host.environ.get("GIT_CONFIG_GLOBAL", f"{home}/.gitconfig")
     yield f"{config if config.startswith('/') else f'{home}/.config'}/git/config"
     folder = f"{top}/.git"
     if pointer := _said(folder).removeprefix("gitdir:").strip():  # a worktree or submodule
@@ -84,7 +104,7 @@ def _files(host: Host, top: str) -> Iterator[str]:
 
 
 def _said(file: str) -> str:
-    """Return what a short file says; nothing where it is a folder, a link, or not there."""
+    """Return the content of a short file; empty if it is a folder, a link, or missing."""
     try:
         if not S_ISREG(os.lstat(file).st_mode):  # mostly: a folder, or nothing
             return ""
@@ -100,7 +120,7 @@ def _resolved(host: Host, value: str, folder: str) -> str:
 
 
 def _entries(file: str) -> list[_Entry]:
-    """Return what a file says; nothing of one that is not there or cannot be read."""
+    """Return the content of a file; empty if it is missing or cannot be read."""
     try:
         status = os.stat(file)  # noqa: PTH116
         stamp = (

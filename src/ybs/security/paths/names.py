@@ -40,7 +40,7 @@ def real_name(shown: str) -> str:
 
 
 def appearance_of(name: str) -> str:
-    """Return what names that look the same have in common: composed or not, with whatever space or apostrophe."""
+    """Return the normal form of a name: equal for names that look the same, composed or not, with whatever space or apostrophe."""
     if name.isascii():
         return name
     from unicodedata import category, normalize  # few names need it
@@ -55,13 +55,13 @@ def may_have_twins(name: str) -> bool:
 
 
 def twins_of(name: str, names: Iterable[str]) -> list[str]:
-    """Return those of the names that look like this one, and are not it."""
+    """Return the other names that look like this one."""
     looks = appearance_of(name)
     return [each for each in names if each != name and appearance_of(each) == looks]
 
 
 def remark_on_name(asked: str, path: Path) -> str:
-    """Say how the name of a path is spelled where it only looks like the one that was asked for; empty where it is that."""
+    """Return how the name of a path is spelled where it only looks like the one that was asked for; empty where it is that."""
     parts = Path(asked).parts
     twins = [
         each

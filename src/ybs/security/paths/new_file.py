@@ -26,12 +26,12 @@ def find_place(roots: "Roots", named: str, default: str) -> Path:
         raise YbsError("That name contains invisible characters. Choose another one.")
     asked = roots.host.expand(named or default, roots.folder)
     try:
-        return _judged(roots, asked / default if asked.is_dir() else asked)
+        return _checked(roots, asked / default if asked.is_dir() else asked)
     except OSError as error:
         raise YbsError(f"That cannot be the name of a file: {error.strerror or error}.") from error
 
 
-def _judged(roots: "Roots", asked: Path) -> Path:
+def _checked(roots: "Roots", asked: Path) -> Path:
     place = Path(os.path.realpath(asked.parent)) / asked.name
     if roots.is_blocked(str(place)) or roots.is_blocked(os.path.realpath(asked)):
         raise Refused(f"{asked} is in a blocked path. Choose another place.")
@@ -52,7 +52,7 @@ def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
     """Return whether a program acts on a file of this name, as write_file is not let near it unasked."""
     return (
         any(map(means_repository, (*asked.parts, *place.parts)))
-        or bool(roots.runs_later(place))
+        or bool(roots.autorun_part(place))
         or bool(repository_on_the_way(str(place), "/"))
     )
 

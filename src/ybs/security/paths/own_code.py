@@ -107,7 +107,7 @@ def _is_program() -> bool:
 
 
 def _loaded(folders: Collection[str]) -> Iterator[str]:
-    """Yield what was loaded from elsewhere: packages that bring plugins, from an editable install."""
+    """Yield packages loaded from elsewhere that bring plugins, from an editable install."""
     known = tuple(f"{folder}/" for folder in folders)
     for name, module in list(sys.modules.items()):
         file: str | None = getattr(module, "__file__", None)
@@ -120,7 +120,7 @@ def _prefixes() -> Iterable[str]:
 
 
 def _programs() -> Iterator[str]:
-    """Yield what is more than modules: whole environments, their parts, the interpreter, the program `ybs`."""
+    """Yield code other than modules: whole environments, their parts, the interpreter, the program `ybs`."""
     for prefix in _prefixes():
         yield prefix
         yield from (f"{prefix}/{name}" for name in _VENV)

@@ -1,4 +1,4 @@
-"""What a model may give as a path, before anything is looked at."""
+"""Check the text of a path from a model before any file is looked at."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Where a repository really is, found by looking at names, so that git is told and looks for nothing itself."""
+"""Locate a repository by looking at names, so that git is told and looks for nothing itself."""
 
 import os
 import stat
@@ -122,7 +122,7 @@ def _check_branch(repository: Repository) -> None:
 
 
 def _ref(folder: Path, name: str) -> str:
-    """Return what stands in the file of a branch; nothing where it has none."""
+    """Return the content of a branch's file; empty if it has none."""
     path = folder
     for part in name.split("/"):
         path = path / part
@@ -208,13 +208,13 @@ def _read(path: Path) -> str:
 
 
 def under_way(repository: Repository) -> str:
-    """Return what is under way in a repository, such as `a merge`; empty where nothing is."""
+    """Return the unfinished operation of a repository, such as `a merge`; empty if there is none."""
     folder = repository.git_folder
     return next((what for name, what in _UNDER_WAY.items() if os.path.lexists(folder / name)), "")
 
 
 def elsewhere(top: Path, path: str) -> str:
-    """Say why a path is none of this repository's; empty where it is."""
+    """Return why a path is none of this repository's; empty where it is."""
     parts = Path(path).parts
     if path.startswith("/") or ".." in parts or ".git" in map(str.lower, parts):
         return "is no path within the work tree, counted from its top"

@@ -15,8 +15,8 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
+from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
-from ybs.security.paths.later import part_of
 from ybs.security.paths.names import may_have_twins, shown_name, twins_of
 from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
@@ -290,7 +290,7 @@ class Roots:
         r"""Return the path as a model reads and writes it: relative in the project's folder, with `\xNN`."""
         return shown_name(self._relative(path))
 
-    def runs_later(self, path: Path, asked: str = "") -> str:
+    def autorun_part(self, path: Path, asked: str = "") -> str:
         """Return the part of the path that makes it a file which other programs act on later, or nothing.
 
         The name as asked counts too, and so does a link of such a name at the top of the project that leads here.
@@ -298,7 +298,16 @@ class Roots:
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
         names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
-        return next(filter(None, parts), "") or self._named_by_git(str(path))
+        found = next(filter(None, parts), "") or self._named_by_git(str(path))
+        return found or self._hidden_at_home(str(path))
+
+    def _hidden_at_home(self, real: str) -> str:
+        """Return the hidden part of the home folder that a path lies in, where a root holds all of that: shells and programs read it."""
+        home = os.path.realpath(self.host.home)
+        if not (lies_in(real, home) and any(lies_in(home, root) for root in self._roots)):
+            return ""
+        top = real[len(home) + 1 :].partition("/")[0]
+        return top if top.startswith(".") else ""
 
     def _named_by_git(self, real: str) -> str:
         from ybs.security.paths.git_settings import named_by_git

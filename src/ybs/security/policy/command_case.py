@@ -46,13 +46,13 @@ class CommandCase:
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
         self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
-        self.concerns = concerns_of(command, self.reading)
+        self.reasons = reasons_to_ask(command, self.reading)
         self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
 
     @cached_property
     def writes(self) -> str:
-        """Say which part is known to write, or to need the network; nothing where none is."""
+        """Return the part that is known to write or to need the network; empty if there is none."""
         return next(iter(writes(self.reading)), "")
 
     @property
@@ -62,7 +62,7 @@ class CommandCase:
 
     @property
     def unlisted(self) -> str:
-        """Say which program is not among `safety.safe_commands`; nothing where all are."""
+        """Return a program that is not among `safety.safe_commands`; empty if all are."""
         if not self.reading.is_clear:
             return "it is not understood"
         entries = [entry.split() for entry in self._safe if entry.strip()]
@@ -132,7 +132,7 @@ def _looks_like_command(name: str, text: str) -> bool:
     return bool(rest) and (program in BY_PROGRAM or program == "sudo") and text.isprintable()
 
 
-def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
+def reasons_to_ask(text: str, reading: Reading) -> tuple[str, ...]:
     """Say what has to be asked about, one line for each thing."""
     found = [f"not understood: {reason}" for reason in reading.doubts]
     moves = any(run.words and run.words[0] in _MOVING for run in reading.runs)
@@ -145,7 +145,7 @@ def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
             if scopes.POWERFUL().match(each) and not scopes.is_harmless(each):
                 variable = each.partition("=")[0].rstrip("+")
                 found.append(f"sets {variable}, which says how other programs run")
-        found += _concerns_of_program(name, run)
+        found += _reasons_of_program(name, run)
     found += dangers.hidden_in(text, reading)
     if _NETWORK().search(text):
         found.append("opens a network connection by way of /dev/tcp or /dev/udp")
@@ -154,7 +154,7 @@ def concerns_of(text: str, reading: Reading) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _concerns_of_program(name: str, run: Command) -> Iterator[str]:
+def _reasons_of_program(name: str, run: Command) -> Iterator[str]:
     words = run.words
     if name in _RUNNING_TEXT:
         yield f"{name} runs text or a file as commands of this shell"
@@ -192,7 +192,7 @@ def _deceiver(word: str) -> str:
 
 
 def _reach_of(target: str, *, moves: bool) -> str:
-    """Say what is special about a file that is written to, or nothing."""
+    """Return what is special about a file that is written to, or nothing."""
     path = normpath(target)
     parts = path.split("/")
     if _NOBODYS().match(path):

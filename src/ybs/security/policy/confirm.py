@@ -121,7 +121,7 @@ class Gate:
         judge = _judge(call, effect, preview, subject, needs)
         decision = self._decided(call, effect, subject, judge)
         # The first decision may find a warning.
-        is_told = self.policy.standing.warning == self._asking.warned
+        is_told = self.policy.rules.warning == self._asking.warned
         return decision if isinstance(decision, Allow) and is_told else None
 
     async def admit(
@@ -154,7 +154,7 @@ class Gate:
         warnings = question.warnings
         return replace(
             question,
-            can_be_kept=bool(question.grant) and self.policy.standing.can_keep,
+            can_be_kept=bool(question.grant) and self.policy.rules.can_keep,
             remedies=(Remedy("allow_outside"),)
             if question.outside == "needed"
             else _remedies(self.policy, question.call.name, subject, judge),
@@ -233,7 +233,7 @@ class Gate:
 
     def _warn(self, emit: Emit) -> None:
         """Say once why what is kept for the project does not count."""
-        warning = self.policy.standing.warning
+        warning = self.policy.rules.warning
         if warning and warning != self._asking.warned:
             emit(Noticed(level="warning", text=warning))
         self._asking.warned = warning

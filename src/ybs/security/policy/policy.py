@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
-from ybs.security.paths.later import reason as reason_of
+from ybs.security.paths.autorun import reason as reason_of
 from ybs.security.paths.path_text import is_open, spelled
-from ybs.security.policy.rules import WHERE, Rule, Standing, StandingRule, outside_rules
+from ybs.security.policy.rules import WHERE, PolicyRule, PolicyRules, Rule, outside_rules
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
@@ -58,10 +58,10 @@ AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
 class Subject(Struct, frozen=True, kw_only=True):
     """What a call is about: the command, or the paths as `Roots.show` writes them.
 
-    `is_seen`: this session has read the file as it is. `runs_later`: a part of the path that other programs
+    `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
     or later sessions act on by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
     `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
-    although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be gone for good.
+    although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be permanently lost.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
     `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
@@ -74,7 +74,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     command: str = ""
     paths: tuple[str, ...] = ()
     is_seen: bool = False
-    runs_later: str = ""
+    autorun_part: str = ""
     detail: str = ""
     network: bool = False
     offers_network: bool = False
@@ -138,9 +138,9 @@ class Case:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What asks in every mode that asks: what destroys, is not understood, or runs later. No pattern of a rule covers it."""
-        later = self.subject.runs_later
-        concerns = self.command.concerns if self.command else ()
-        return (*self.dangers, *concerns, *([reason_of(later)] if later else ()))
+        later = self.subject.autorun_part
+        reasons = self.command.reasons if self.command else ()
+        return (*self.dangers, *reasons, *([reason_of(later)] if later else ()))
 
     @property
     def outside(self) -> Literal["", "offered", "needed"]:
@@ -159,7 +159,7 @@ class Case:
         """Why no "always" may stand for the call, in a few words; empty where one may."""
         if self.dangers:
             return "it may destroy something"
-        if self.subject.runs_later:
+        if self.subject.autorun_part:
             return "other programs run or read this file by themselves"
         if self.subject.is_own:
             return LASTS
@@ -318,9 +318,9 @@ class Policy:
         asks_each_command: bool = False,
         trusts_project: Callable[[], bool] = lambda: False,
         chosen: _Chosen | None = None,
-        standing: Standing | None = None,
+        rules: PolicyRules | None = None,
     ) -> None:
-        """Read the rules, unless they are given, as `standing`. Raises ConfigError for an invalid rule.
+        """Read the rules, unless `rules` gives them. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
@@ -331,7 +331,7 @@ class Policy:
         self._safety, self._asks_each_command = safety, asks_each_command
         self._outside, self._trusts_project = outside_rules(safety.outside_sandbox), trusts_project
         #: The rules and grants in force.
-        self.standing = standing or Standing(safety, allow=allow, deny=deny, project=project)
+        self.rules = rules or PolicyRules(safety, allow=allow, deny=deny, project=project)
 
     @property
     def mode(self) -> Mode:
@@ -356,7 +356,7 @@ class Policy:
         return self._again(find_sandbox=find_sandbox)
 
     def _again(self, **changes: Any) -> "Policy":
-        given: dict[str, Any] = {"safety": self._safety, "standing": self.standing}
+        given: dict[str, Any] = {"safety": self._safety, "rules": self.rules}
         given |= {"find_sandbox": self.find_sandbox, "trusts_project": self._trusts_project}
         given |= {"chosen": self._chosen, "asks_each_command": self._asks_each_command}
         return Policy(**{**given, **changes})
@@ -366,10 +366,10 @@ class Policy:
 
         Raises ConfigError and OSError where it cannot be kept; then it counts for this session.
         """
-        from ybs.security.policy.scopes import pieces_of  # grants are rare
+        from ybs.security.policy.scopes import rules_in  # grants are rare
 
-        for each in pieces_of(rule) or [rule]:
-            self.standing.add(StandingRule("always", each, "project" if is_kept else "session"))
+        for each in rules_in(rule) or [rule]:
+            self.rules.add(PolicyRule("always", each, "project" if is_kept else "session"))
 
     def tried(
         self,
@@ -384,10 +384,10 @@ class Policy:
 
         `without_grants`: nothing is allowed but by the mode.
         """
-        standing = self.standing.tried(allow, ask, has_grants=not without_grants)
+        rules = self.rules.tried(allow, ask, has_grants=not without_grants)
         safety = replace(self._safety, sandbox_network=network or self._safety.sandbox_network)
         chosen = _Chosen(mode or self.mode, self.asks_before_edits)
-        return self._again(safety=safety, standing=standing, chosen=chosen)
+        return self._again(safety=safety, rules=rules, chosen=chosen)
 
     def blocked(self, command: str) -> str:
         """Return the entry of `safety.blocked_commands` that the command matches, or nothing."""
@@ -414,9 +414,9 @@ class Policy:
         return self._verdict(case, needs)
 
     def _verdict(self, case: Case, needs: str) -> Decision:
-        for standing, rule in self.standing.of("ask").items():
+        for stored, rule in self.rules.of("ask").items():
             if case.is_touched_by(rule):
-                reason = f"the rule {standing.text} in safety.ask says to ask"
+                reason = f"the rule {stored.text} in safety.ask says to ask"
                 return self._asked(case, reason, by_rule=True)
         if self._may_leave(case):
             return Allow("grant", is_outside=True)
@@ -438,10 +438,10 @@ class Policy:
         return Ask(question, reason, bool(case.dangers))
 
     def _refusal(self, case: Case) -> str:
-        for standing, rule in self.standing.of("deny").items():
+        for stored, rule in self.rules.of("deny").items():
             if case.is_touched_by(rule):
                 return (
-                    f"The rule {standing.text}{WHERE[standing.origin]} forbids this call. "
+                    f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. "
                     "Find another way, or ask the person."
                 )
         if case.blocked:
@@ -453,7 +453,7 @@ class Policy:
 
     def _planned(self, case: Case, needs: str) -> Decision:
         """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing."""
-        is_ruled = any(map(case.is_touched_by, self.standing.of("ask").values()))
+        is_ruled = any(map(case.is_touched_by, self.rules.of("ask").values()))
         if not (needs or is_ruled or case.foreseen or self._writes(case)) and self._is_held(case):
             return Allow("reading")
         because = f" The command was stopped: {needs}." if needs else ""
@@ -469,7 +469,7 @@ class Policy:
         return is_shell and not is_more and self.find_sandbox() in _HOLDING
 
     def _writes(self, case: Case) -> str:
-        """Say why it is plain beforehand that reading will not be enough; nothing where that is not known."""
+        """Return why it is plain beforehand that reading will not be enough; nothing where that is not known."""
         if case.subject.in_background:
             return "it goes on in the background"
         return case.command.writes if case.command is not None else ""
@@ -489,7 +489,7 @@ class Policy:
         return not case.subject.may_run_changed()
 
     def _question(self, case: Case) -> str:
-        """Say why the call is asked about that no rule and no grant covers, or nothing."""
+        """Return why the call is asked about that no rule and no grant covers, or nothing."""
         named = case.name in self._safety.require_confirmation
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
@@ -503,7 +503,7 @@ class Policy:
         return self._question_about_file(case, is_named=named)
 
     def _runs_held(self, case: Case) -> bool:
-        """Return whether the command, unless something speaks against it, is to run with the project read-only."""
+        """Return whether the command, unless something forbids it, is to run with the project read-only."""
         if not self._is_held(case) or case.name not in self._safety.require_confirmation:
             return False
         return self.mode != "auto" or self.find_sandbox() == "held"
@@ -514,8 +514,8 @@ class Policy:
         return "mode" if case.command is None or self.mode == "auto" else "grant"
 
     def _is_granted(self, case: Case) -> bool:
-        """Return whether rules or grants cover the call. Where something speaks against it only a rule for exactly this does."""
-        allow, grants = list(self.standing.of("allow").values()), self.standing.grants
+        """Return whether rules or grants cover the call. Where the call has a warning, only a rule for exactly this call covers it."""
+        allow, grants = list(self.rules.of("allow").values()), self.rules.grants
         if not allow and not grants:
             return False
         warns = bool(case.warnings)
@@ -540,7 +540,7 @@ class Policy:
         return self._question_about_held(case, is_named=is_named)
 
     def _question_about_held(self, case: Case, *, is_named: bool) -> str:
-        """Say why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
+        """Return why a command is asked about although the sandbox can keep it from changing anything, or nothing."""
         if case.name not in BUILT_IN:
             return f"{case.name} runs a command"
         if case.subject.is_elsewhere:

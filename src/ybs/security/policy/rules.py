@@ -101,13 +101,16 @@ class Rule(Struct, frozen=True):
     def _hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.
 
-        The star of a pattern stands for how a program does its work, never for another program or another goal.
+        The star of a pattern stands for how a program does its work, never for another program or another target.
         """
         from ybs.security.commands import options, wrappers  # only shell calls need them
 
         words = part.words
         names = [name for name, _ in options.running(words)]
-        names += [*wrappers.words_that_run(words), *options.goals_beyond(words, self.pattern or "")]
+        names += [
+            *wrappers.words_that_run(words),
+            *options.targets_beyond(words, self.pattern or ""),
+        ]
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
@@ -176,7 +179,7 @@ def _is_among(pattern: str, words: list[str]) -> bool:
     return any(map(wanted.fullmatch, texts))
 
 
-class StandingRule(Struct, frozen=True):
+class PolicyRule(Struct, frozen=True):
     """One rule or grant in force."""
 
     kind: RuleKind
@@ -184,7 +187,7 @@ class StandingRule(Struct, frozen=True):
     origin: RuleOrigin
 
 
-class Standing:
+class PolicyRules:
     """All rules of one session. Raises ConfigError for a rule of the start or the settings that makes no sense."""
 
     def __init__(
@@ -194,7 +197,7 @@ class Standing:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         project: ProjectRules | None = None,
-        rules: Mapping[StandingRule, Rule | None] | None = None,
+        rules: Mapping[PolicyRule, Rule | None] | None = None,
     ) -> None:
         """Read the rules; `rules` were read before, those of the project among them."""
         self._project, self._is_project_read = project, rules is not None
@@ -205,7 +208,7 @@ class Standing:
         self._put("deny", "start", deny)
         self._put("deny", "settings", safety.deny)
 
-    def of(self, kind: Literal["allow", "ask", "deny"]) -> dict[StandingRule, Rule]:
+    def of(self, kind: Literal["allow", "ask", "deny"]) -> dict[PolicyRule, Rule]:
         """Return the rules of one kind, read."""
         self._read_project()
         return {k: v for k, v in self._rules.items() if k.kind == kind and v is not None}
@@ -217,7 +220,7 @@ class Standing:
         return {rule.text for rule in self._rules if rule.kind == "always"}
 
     @property
-    def listed(self) -> list[StandingRule]:
+    def listed(self) -> list[PolicyRule]:
         """All of them: those of the session first."""
         self._read_project()
         order: list[RuleOrigin] = ["session", "project", "start", "settings"]
@@ -233,30 +236,30 @@ class Standing:
         """Why what is kept for the project is ignored, once it was needed; empty where it is not."""
         return self._project.warning if self._project is not None else ""
 
-    def add(self, rule: StandingRule) -> None:
+    def add(self, rule: PolicyRule) -> None:
         """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
         self._put(rule.kind, rule.origin, (rule.text,))
         if rule.origin == "project" and self._project is not None:
             self._project.add(_KEPT_AS[rule.kind], rule.text)
 
-    def remove(self, rule: StandingRule) -> None:
+    def remove(self, rule: PolicyRule) -> None:
         """Forget a rule, for good where it was kept. Raises ConfigError and OSError."""
         if rule.origin == "project" and self._project is not None:
             self._project.remove(_KEPT_AS[rule.kind], rule.text)
         self._rules.pop(rule, None)
 
-    def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "Standing":
+    def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "PolicyRules":
         """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
         self._read_project()
         kept = {k: v for k, v in self._rules.items() if has_grants or k.kind in ("ask", "deny")}
-        other = Standing(SafetySettings(), allow=allow, project=self._project, rules=kept)
+        other = PolicyRules(SafetySettings(), allow=allow, project=self._project, rules=kept)
         other._put("ask", "start", ask)
         return other
 
     def _put(self, kind: RuleKind, origin: RuleOrigin, texts: Sequence[str]) -> None:
         for text in texts:
             rule = None if kind == "always" else rule_of(text)
-            self._rules[StandingRule(kind, text, origin)] = rule
+            self._rules[PolicyRule(kind, text, origin)] = rule
 
     def _read_project(self) -> None:
         """Read what is kept for the project, the first time."""

@@ -74,7 +74,7 @@ def scope_of(part: Command) -> str:
     size = _beginning_of(words)
     if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
         return ""
-    star = [] if words[:size] == words and options.is_by_goals(words) else ["*"]
+    star = [] if words[:size] == words and options.takes_targets(words) else ["*"]
     return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
 
 
@@ -98,7 +98,7 @@ def only_reads(text: str) -> bool:
 
 
 def why_never(reading: Reading) -> str:
-    """Say in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
+    """Return in a few words why nothing may be remembered about a command, not even as it stands; else nothing."""
     if reading.text.endswith(" *"):
         return "as a rule it would allow more than this command"
     for run in reading.runs:
@@ -113,7 +113,7 @@ def why_never(reading: Reading) -> str:
     return ""
 
 
-def pieces_of(grant: str) -> list[str]:
+def rules_in(grant: str) -> list[str]:
     """Return the rules for the scopes that are offered together, as in `run_shell(a *) + run_shell(b *)`; empty for every other text."""
     pieces = grant.split(" + ")
     return pieces if all(map(_OFFERED().fullmatch, pieces)) else []
@@ -130,7 +130,7 @@ def _beginning_of(words: Sequence[str]) -> int:
         return ends
     if name in _NEVER or stem_of(name) in INTERPRETERS:
         return 0
-    if options.is_by_goals(words):
+    if options.takes_targets(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
     if name not in _WITH_VERB:
         return 0 if any(wrappers.commands_run_by(wrappers.name_of(words), list(words[1:]))) else 1

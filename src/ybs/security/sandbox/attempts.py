@@ -1,4 +1,4 @@
-"""What a command that runs read-only tried all the same: to change a file of the project, or to reach a server.
+"""Detect attempts of a read-only command to change a file of the project or to reach a server.
 
 The kernel itself says so: a second system call filter, which refuses nothing, passes each such call to this process, which
 notes what it is about and lets it go on, to be refused or not by the sandbox. So a program that hides its errors is noticed

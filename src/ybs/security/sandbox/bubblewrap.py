@@ -71,7 +71,7 @@ class Bubblewrap:
         environ: Mapping[str, str],
         access: Access = PLAIN,
     ) -> Launch:
-        """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
+        """Return the command line that runs the command in the sandbox. Raises Refused for a folder outside of it."""
         network, read_only = access.network, access.read_only
         inside = self.places.check_folder(folder)
         variables = environment.build(
@@ -267,7 +267,7 @@ def _writable(places: Places, top: str) -> Iterator[str]:
         # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
         # itself is read-only, and what lies in it is writable piece by piece.
         yield from ("--ro-bind", folder, folder)
-        yield from _bind("--bind", _pieces(folder))
+        yield from _bind("--bind", _chunks(folder))
     for root in roots:
         yield from _bind("--ro-bind", (*_held(places.host, root), *git_folders(root)))
 
@@ -295,7 +295,7 @@ def _above_in(paths: Iterable[str], top: str) -> list[str]:
     return list(dict.fromkeys(way))
 
 
-def _pieces(folder: str) -> list[str]:
+def _chunks(folder: str) -> list[str]:
     """Return what lies in a folder but for links; nothing of a very full one, which is read-only as a whole then."""
     try:
         with os.scandir(folder) as entries:

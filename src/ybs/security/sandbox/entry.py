@@ -1,4 +1,4 @@
-"""How a process enters the reduced sandbox: everything is prepared before the fork, so that the child only makes calls."""
+"""Enter the reduced sandbox: everything is prepared before the fork, so that the child only makes calls."""
 
 import ctypes
 import os

@@ -53,7 +53,7 @@ def build(
     network: bool = False,
     declared: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the variables of a sandboxed program; `environ` is the surroundings' own.
+    """Return the variables of a sandboxed program; `environ` is the environment of ybs's own process.
 
     `declared` are variables that the person's own settings give to one program (a tool, an MCP server).
     Raises ToolError for a declared name or value that cannot be one.

@@ -62,7 +62,7 @@ class Landlock:
         environ: Mapping[str, str],
         access: Access = PLAIN,
     ) -> Launch:
-        """Return what starts the command in the sandbox. Raises Refused for a folder outside of it."""
+        """Return the command line that runs the command in the sandbox. Raises Refused for a folder outside of it."""
         network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
         private = self.private

@@ -1,4 +1,4 @@
-"""What is started for a shell command: a value, so that a sandbox can put itself around it."""
+"""The launch of a shell command as a value, so that a sandbox can wrap it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -96,7 +96,7 @@ class Starter(Protocol):
         """Return the ports of those servers; None where they are the machine's own. It may wait for a process."""
         ...
 
-    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+    def denial(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what a failed command ran into that stands around it, as half a sentence; empty if nothing."""
         ...
 
@@ -163,7 +163,7 @@ class Bare:
     def listening(self) -> None:
         """Return None: the ports of servers are the machine's."""
 
-    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+    def denial(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return nothing: no sandbox can be the reason."""
         del output, network, read_only
         return ""

@@ -1,4 +1,4 @@
-"""Whether the sandbox shows what was meant: bubblewrap mounts by path, and a path can lead elsewhere a moment later.
+"""Verify the mounts of the sandbox: bubblewrap mounts by path, and a path can lead elsewhere a moment later.
 
 A sandboxed program that is still running can swap a folder of the project for a link while the next command's sandbox is
 being built. So before that command starts, a shell in its sandbox compares the kernel's list of mounts with what was

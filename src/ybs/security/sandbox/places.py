@@ -1,4 +1,4 @@
-"""What a sandbox lets a program see: the project, other folders, and what stays hidden in them."""
+"""The file system view of a sandboxed program: the project, other folders, and hidden places in them."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

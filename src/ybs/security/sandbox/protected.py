@@ -1,4 +1,4 @@
-"""What a sandboxed program may read in a writable folder but not change: files that others act on later."""
+"""Read-only files in the writable folders of a sandboxed program: those that other programs act on by themselves."""
 
 import os
 import socket
@@ -10,16 +10,16 @@ from pathlib import Path
 
 from ybs.config.host import Host
 from ybs.security.paths import credentials
+from ybs.security.paths.autorun import NAMES as AUTORUN
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_git
-from ybs.security.paths.later import NAMES as LATER
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.places import lies_in
 
 GIT = ".git"
 #: Names at the top of a project that are held, for the sandbox that goes by names.
-NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in LATER.items() if kind == "held"))
+NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in AUTORUN.items() if kind == "held"))
 #: bubblewrap needs a time for each mount that grows with their number: 500 take half a second.
 MOST_HELD = 500
 _LONGEST_POINTER = 4096

@@ -38,7 +38,7 @@ WORDS: Mapping[str, str] = {
 }
 #: The states in which something stands around commands.
 WALLED: Collection["Sandboxing"] = ("full", "held", "reduced")
-#: What programs say when a wall of the sandbox is in their way.
+#: What programs say when the sandbox denies them something.
 _WALLS = lazy(
     r"Read-only file system|Permission denied|Operation not permitted|Network is unreachable"
     r"|Connection refused|Couldn't connect to server|ECONNREFUSED|(?:/tmp/|~).*No such file"
@@ -248,14 +248,14 @@ class Sandbox:
         """Return whether what is started `read_only`, without network, can neither change nor send anything."""
         return self.state in ("full", "held")
 
-    def wall(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
-        """Return what in the sandbox a failed command ran into, as half a sentence; nothing where that does not show."""
+    def denial(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
+        """Return the sandbox's denial that made a command fail, as half a sentence; empty if none shows."""
         if self.state not in WALLED:
             return ""
         places = getattr(self.backend, "places", None)
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
 
-        wall = wall_of(
+        denial = denial_of(
             output,
             places.home if places else str(self._host.home),
             shown,
@@ -265,7 +265,7 @@ class Sandbox:
         )
         # Where commands have a network in common, a port that refuses is most likely not open yet.
         is_shared = self._shared_network is not None and self._shared_network.is_wanted
-        return "" if wall == NO_SERVERS and is_shared else wall
+        return "" if denial == NO_SERVERS and is_shared else denial
 
     def _code(self) -> list[str]:
         """Return how commands may name ybs's own code: from the folder that it lies in, and whole."""
@@ -281,13 +281,13 @@ class Sandbox:
         if self.state in ("none", "off"):
             return ""
 
-        wall = self.wall(output, network=network, read_only=read_only)
-        if wall == OWN_CODE:
+        denial = self.denial(output, network=network, read_only=read_only)
+        if denial == OWN_CODE:
             return f"[it failed because a part of the project is read-only: {WHY_OWN_CODE}]"
-        if wall == NO_NETWORK:
+        if denial == NO_NETWORK:
             return f"[it failed because {NO_NETWORK}; with network: true the person is asked for it{_FOR_KEYS}]"
-        if wall in (GIT_READ_ONLY, NO_KEYS):
-            return f"[it failed because {wall}; {_OUTSIDE}]"
+        if denial in (GIT_READ_ONLY, NO_KEYS):
+            return f"[it failed because {denial}; {_OUTSIDE}]"
         if not _WALLS().search(output):
             return ""
         net = (
@@ -338,7 +338,7 @@ class Sandbox:
         return ", ".join(shown) + (f" and {more} more" if more else "")
 
     def _private_folder(self) -> "PrivateFolder":
-        """Return what the commands of the session share: it outlives the sandbox."""
+        """Return the network that the session's commands share; it outlives the sandbox."""
         from ybs.security.sandbox.scratch import PrivateFolder
 
         with self._making:
@@ -466,7 +466,7 @@ _MISSING = lazy(r"No such file or directory|not found|ENOENT|does not exist")
 _PATH = lazy(r"(?<![\w.~/])(?:~|/)/?[^\s:'\"`]*")
 
 
-def wall_of(
+def denial_of(
     said: str,
     home: str,
     shown: Sequence[str] = (),
@@ -475,13 +475,13 @@ def wall_of(
     is_read_only: bool = False,
     code: Sequence[str] = (),
 ) -> str:
-    """Return what in the sandbox stood in the way, as half a sentence; nothing where that does not show.
+    """Return the sandbox's denial in an output, as half a sentence; empty if none shows.
 
     `shown` are the folders that commands see as they are, `code` names of where ybs's own code lies.
     """
-    for wall, words in ((NO_NETWORK, _NETWORK), (NO_KEYS, _KEYLESS)):
-        if words().search(said) and not (has_network and wall == NO_NETWORK):
-            return wall
+    for denial, words in ((NO_NETWORK, _NETWORK), (NO_KEYS, _KEYLESS)):
+        if words().search(said) and not (has_network and denial == NO_NETWORK):
+            return denial
     if any(path in said for path in code) and _UNWRITABLE().search(said):
         return OWN_CODE
     if _UNWRITABLE().search(said) and _GIT().search(said):

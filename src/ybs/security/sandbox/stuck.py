@@ -1,4 +1,4 @@
-"""Whether a program hangs at a named pipe, which somebody put where a file should be and into which nobody writes."""
+"""Detect a program that hangs at a named pipe that was put where a file should be."""
 
 import os
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""What all built-in tools share: their workspace, and their prompt from the `.md` file beside them."""
+"""The base class of built-in tools: their workspace, and their prompt from the `.md` file beside them."""
 
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ def prompt_of(name: str) -> str:
 
 
 def key_of(arguments: type[Struct]) -> str:
-    """Return what the schema of a Struct is written under."""
+    """Return the key of a Struct's schema in `schemas.json`."""
     return f"{arguments.__module__}.{arguments.__name__}"
 
 
@@ -67,8 +67,8 @@ class BuiltInTool:
         """
         path, shown = self.target(arguments)
         is_read = self.effect == "read"
-        later = "" if is_read else self.workspace.roots.runs_later(path, arguments.path)
-        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path), runs_later=later)
+        later = "" if is_read else self.workspace.roots.autorun_part(path, arguments.path)
+        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path), autorun_part=later)
 
     def target(self, arguments: Any) -> tuple[Path, str]:
         """Return the path among the arguments, its links resolved, and how it is shown.
@@ -84,7 +84,7 @@ class BuiltInTool:
         return known[1:]
 
     def remark_on(self, arguments: Any) -> str:
-        """Say how the file's name is spelled where it is not as in the arguments; mostly nothing."""
+        """Return how the file's name is spelled where it is not as in the arguments; mostly nothing."""
         return remark_on_name(path_of(arguments.path), self.target(arguments)[0])
 
 

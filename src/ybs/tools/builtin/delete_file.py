@@ -46,7 +46,7 @@ class DeleteFile(BuiltInTool):
         """Name the file or link itself."""
         path, shown = self._target(arguments)
         return Subject(
-            paths=(shown,), runs_later=self.workspace.roots.runs_later(path, arguments.path)
+            paths=(shown,), autorun_part=self.workspace.roots.autorun_part(path, arguments.path)
         )
 
     def preview(self, arguments: DeleteFileArguments) -> Preview:
@@ -96,7 +96,7 @@ _Mark = tuple[int, int, int, int]
 
 
 def _mark(status: os.stat_result) -> _Mark:
-    """Return what tells this file in this state from another one."""
+    """Return the identity of this file in this state."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
@@ -121,7 +121,7 @@ def _change(place: OpenEntry, status: os.stat_result, shown: str) -> FileChange:
 
 
 def _kind(place: OpenEntry, status: os.stat_result) -> str:
-    """Say what it is, if its contents are not shown."""
+    """Return a description of the file, if its contents are not shown."""
     if stat.S_ISLNK(status.st_mode):
         return f"a link to {shown_name(os.readlink(place.name, dir_fd=place.folder))}"
     if not stat.S_ISREG(status.st_mode):

@@ -164,7 +164,7 @@ def _texts(arguments: EditFileArguments, text: str) -> tuple[str, str]:
 
 
 def _words(refusal: "Refusal", shown: str) -> str:
-    """Say why the edit was refused and what to do."""
+    """Return why the edit was refused and what to do."""
     lines = ", ".join(str(number) for number in sorted(refusal.lines)[:_SHOWN_PLACES])
     lines += ", ..." if len(refusal.lines) > _SHOWN_PLACES else ""
     match refusal.reason:
@@ -211,7 +211,7 @@ def _words(refusal: "Refusal", shown: str) -> str:
 
 
 def _doubt(refusal: "Refusal", shown: str, lines: str) -> str:
-    """Say what could be read in two ways."""
+    """Return the ambiguous parts."""
     if refusal.reason == "indentation":
         return (
             f"old_text begins within the indentation of line {lines} of {shown}, so it is not certain how far "

@@ -52,12 +52,12 @@ class GitTool(BuiltInTool):
         plan = self._shown.get(arguments) or self._planned(arguments)
         roots, top = self.workspace.roots, self.tree.git.repository().work_tree
         written = plan.names if plan.destroys or plan.is_switch else ()
-        later = (roots.runs_later(top / name) for name in written)
+        later = (roots.autorun_part(top / name) for name in written)
         return Subject(
             paths=tuple(map(self.tree.show, plan.names)),
             detail=plan.action,
             is_alike=plan.action in _ALIKE,
-            runs_later=next(filter(None, later), ""),
+            autorun_part=next(filter(None, later), ""),
             only_reads=plan.only_reads,
             is_plain=True,
             destroys=plan.destroys,

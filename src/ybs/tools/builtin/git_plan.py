@@ -1,4 +1,4 @@
-"""What each action of the git tool would do, shown before it is done, and the doing."""
+"""Plan and run the actions of the git tool: each is shown before it is done."""
 
 import os
 import re
@@ -93,7 +93,7 @@ class WorkTree:
         ]
 
     async def changes(self, scope: Sequence[str]) -> tuple[str, list[StatusLine]]:
-        """Return what git says of the branch, and what differs there from the last commit."""
+        """Return git's line about the branch, and the differences from the last commit."""
         branch, rows = await self.git.look(*scope)
         return branch, [row for row in rows if self.permits(row.path)]
 
@@ -407,7 +407,7 @@ async def _log(tree: WorkTree, scope: list[str]) -> str:
 async def _changed(
     tree: WorkTree, paths: tuple[str, ...], *, is_write: bool = False
 ) -> list[StatusLine]:
-    """Return what has changed of that. Raises ToolError where nothing has."""
+    """Return the changed paths of the scope. Raises ToolError if there are none."""
     _, rows = await tree.changes(tree.scope(paths, is_write=is_write))
     # A folder among them is a repository of its own.
     rows = [row for row in rows if not row.path.endswith("/")]

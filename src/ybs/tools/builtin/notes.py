@@ -68,7 +68,7 @@ class SetThought(_Note):
 
 
 def thought_of(text: str) -> str:
-    """Return the thought as one legible line. Raises ToolError for one that is too long."""
+    """Return the thought as one printable line. Raises ToolError for one that is too long."""
     from ybs.security.unicode import printable  # the first request needs none of it
 
     line = " ".join(printable(text).split())
@@ -122,6 +122,6 @@ def checklist(text: str) -> str:
 
 
 def count_of(steps: str) -> str:
-    """Say how many steps of a list are done."""
+    """Return how many steps of a list are done."""
     lines = steps.splitlines()
     return f"{sum(line.startswith('[x]') for line in lines)} of {len(lines)} done"

@@ -193,8 +193,8 @@ class RunShell(BuiltInTool):
         try:
             if _is_job(arguments):
                 return await self._begin(arguments, live)
-            spill = self.workspace.shells.spill(self._room)
-            output = CommandOutput(self.workspace.max_output_chars, spill=spill)
+            overflow = self.workspace.shells.overflow(self._room)
+            output = CommandOutput(self.workspace.max_output_chars, overflow=overflow)
             return await self._finish(arguments, live, output, attempts)
         except OSError as error:
             raise ToolError(
@@ -277,7 +277,7 @@ class RunShell(BuiltInTool):
         return await self._helped(told, arguments, read_only=False)
 
     async def _port_hint(self) -> str:
-        """Say how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
+        """Return how a server in the sandbox is reached from the machine; nothing where it is as it stands."""
         ports = await asyncio.to_thread(self.workspace.shells.starter.listening)
         if ports is None:
             return ""
@@ -314,7 +314,7 @@ class RunShell(BuiltInTool):
             notes = [f"[{CANCELLED.format(duration)}]"]
         if ended.left_running:
             notes.append(LEFT_RUNNING)
-        kept = output.spill.note() if output.spill else ""
+        kept = output.overflow.note() if output.overflow else ""
         room = max(self._room - len(kept), 2)
         stderr_room = max(room // 2, room - output.stdout.size)
         stdout, stdout_cut = output.stdout.shown(room - min(stderr_room, output.stderr.size))
@@ -322,10 +322,10 @@ class RunShell(BuiltInTool):
         if stdout_cut or stderr_cut:
             notes[:0] = [kept] if kept else []
             display["lines"] = output.stdout.lines + output.stderr.lines
-            if output.spill and output.spill.path:
-                display["output_file"] = str(output.spill.path)
-        elif output.spill:
-            output.spill.discard()
+            if output.overflow and output.overflow.path:
+                display["output_file"] = str(output.overflow.path)
+        elif output.overflow:
+            output.overflow.discard()
         parts = (stdout.strip("\n"), _headed(stderr.strip("\n"), has_more=bool(stdout)), *notes)
         return ToolOutput(
             output="\n".join(part for part in parts if part),
@@ -349,11 +349,11 @@ class RunShell(BuiltInTool):
             return self._without_network(told, arguments)
         network = arguments.network
         starter, said = self.workspace.shells.starter, ran["stderr"] or ran["stdout"]
-        if wall := starter.wall(said, network=network, read_only=read_only):
-            told = replace(told, summary=f"{told.summary}; {wall}")
+        if denial := starter.denial(said, network=network, read_only=read_only):
+            told = replace(told, summary=f"{told.summary}; {denial}")
         remark = starter.remark(said, network=network, read_only=read_only)
         told = replace(told, output=f"{told.output}\n{remark}") if remark else told
-        told = told if wall or remark else self._without_network(told, arguments)
+        told = told if denial or remark else self._without_network(told, arguments)
         return await self._helped(told, arguments, read_only=read_only)
 
     def _without_network(self, told: ToolOutput, arguments: RunShellArguments) -> ToolOutput:

@@ -143,7 +143,7 @@ def _unseen(roots: Roots, scope: "Scope", deadline: Deadline) -> str:
 
 
 def _remarks(found: "SearchResult", pattern: str) -> Iterator[str]:
-    """Yield what the model has to know beside the matches."""
+    """Yield notes for the model beside the matches."""
     if found.was_cut:
         yield "[the search took too long and was ended early; narrow `path` or write the pattern simpler]"
     if found.skipped:
@@ -159,7 +159,7 @@ def _remarks(found: "SearchResult", pattern: str) -> Iterator[str]:
 
 
 def _hints(found: "SearchResult", pattern: str) -> Iterator[str]:
-    """Yield what may be why there is no match."""
+    """Yield possible reasons for the lack of matches."""
     if found.unseen:
         yield found.unseen
     if not pattern.isascii():

@@ -41,7 +41,7 @@ class ShellJob(BuiltInTool):
     async def run(
         self, arguments: ShellJobArguments, print_live: Callable[[str], None]
     ) -> ToolOutput:
-        """Return what is new, and how the job is doing."""
+        """Return the new output, and the state of the job."""
         del print_live
         jobs = self.workspace.shells.jobs
         if arguments.action == "list":

@@ -299,7 +299,7 @@ def joined(command: Any) -> str:
 
 
 def _candidates(value: Any, kind: Any, *, is_careful: bool) -> Iterator[Any]:
-    """Yield what the value may stand for, the most certain first."""
+    """Yield possible conversions of the value, the most certain first."""
     match value:
         case str():
             yield from _of_text(value, kind)
@@ -317,7 +317,7 @@ def _candidates(value: Any, kind: Any, *, is_careful: bool) -> Iterator[Any]:
 
 
 def _of_text(text: str, kind: Any) -> Iterator[Any]:
-    """Yield what a text may stand for: a number, a word for true, a word of the schema, JSON."""
+    """Yield possible values of a text: a number, a boolean, a word of the schema, JSON."""
     stripped = text.strip()
     if _is_bracketed(text) and (found := _json_in(stripped)) is not None:
         yield found

@@ -54,19 +54,19 @@ def without_loss(text: str) -> Any:
 
     start = text.find("{")
     before, rest = text[: max(start, 0)], text[max(start, 0) :]
-    mended = _SLIP.sub(lambda found: _MEANT.get(found[0], found[0]), rest)
+    repaired = _SLIP.sub(lambda found: _MEANT.get(found[0], found[0]), rest)
     decoder = JSONDecoder(strict=False, object_pairs_hook=_without_repetition)
     try:
-        given, end = decoder.raw_decode(mended)
+        given, end = decoder.raw_decode(repaired)
     except RecursionError as error:
         raise ValueError("nested too deep") from error
-    if _PART_OF_JSON.search(before) or _PART_OF_JSON.search(mended[end:]):
+    if _PART_OF_JSON.search(before) or _PART_OF_JSON.search(repaired[end:]):
         raise ValueError("there is more JSON around the object, so a quote may be missing inside")
     return _sound(given)
 
 
 def _sound(given: Any) -> Any:
-    """Return what was read. Raises ValueError for what JSON cannot say: half characters, NaN, Infinity."""
+    """Return the value. Raises ValueError for half characters, NaN and Infinity, which JSON does not have."""
     if msgspec.json.decode(msgspec.json.encode(given)) != given:
         raise ValueError("NaN and Infinity are not JSON")
     return given

@@ -1,4 +1,4 @@
-"""What is said of a call when it begins, from its name and arguments alone: its effect, a title, and the files it names."""
+"""Describe a call by its name and arguments alone: its effect, a title, and its files."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,7 +73,7 @@ def title_of(name: str, arguments: bytes) -> str:
 
 
 def subject(arguments: bytes) -> str:
-    """Say in a few words what a call is about, from its arguments (JSON)."""
+    """Return in a few words what a call is about, from its arguments (JSON)."""
     given = _given(arguments)
     if isinstance(action := given.get("action"), str) and action:
         return one_line(" ".join([action, *_texts_in(given, ("paths", "path", "text", "id"))]))

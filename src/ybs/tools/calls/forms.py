@@ -1,4 +1,4 @@
-"""What arguments a tool takes, and how they are checked: the fields of a Struct, or what a JSON Schema describes.
+"""The arguments of a tool and their validation: the fields of a Struct, or a JSON Schema.
 
 Both forms have the `schema` as it is repeated to a model, the `fields` by name and their `kinds` as msgspec takes them; `is_open`: there may be
 others. `takes_null` says whether null is a value and not another way to leave an argument out, and `read` returns the arguments as the tool takes them.
@@ -92,7 +92,7 @@ def _described(schema: Any) -> dict[str, Any]:
 
 
 def form_of(tool: Tool) -> Form:
-    """Return what arguments the tool takes: those of its Struct `arguments` if it has one, else those of its `parameters`.
+    """Return the form of the tool's arguments: its Struct `arguments` if it has one, else its `parameters`.
 
     Raises ValueError for a schema that cannot be used.
     """
@@ -108,7 +108,7 @@ def _form_of(schema: bytes) -> SchemaForm:
 
 
 def schema_problem(parameters: Raw) -> str:
-    """Say what is wrong with a schema; nothing for one that can be used."""
+    """Return the problem of a schema; empty for a usable one."""
     try:
         _form_of(bytes(parameters))
     except (ValueError, RecursionError) as error:

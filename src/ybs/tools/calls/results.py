@@ -52,7 +52,7 @@ def failed(call: ToolCall, message: str, summary: str, *, most_chars: int) -> To
 
 
 def _fault_of(output: Any) -> str:
-    """Say what is wrong with what a tool returned; nothing for a sound one."""
+    """Return the problem of a tool's output; empty for a sound one."""
     if not isinstance(output, ToolOutput):
         return f"it returned {type(output).__name__}, not ToolOutput"
     texts: tuple[Any, ...] = (output.output, output.summary)

@@ -1,4 +1,4 @@
-"""Which tool a name means: the tool's own, another spelling of it, or what other agents call it."""
+"""Resolve the name of a tool: its own, another spelling, or the name that other agents use."""
 
 from collections.abc import Collection, Mapping
 
@@ -63,7 +63,7 @@ def own_name(name: str, tools: Collection[str]) -> str:
 
 
 def unknown(name: str, tools: Collection[str], meant: Tool | None = None) -> str:
-    """Say that there is no such tool, and which ones come near: `meant`, or those spelled alike."""
+    """Return a text that says that there is no such tool, and which ones come near: `meant`, or those spelled alike."""
     close = [meant.name] if meant is not None else near(name, tools)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     names = ", ".join(tools) or "none"

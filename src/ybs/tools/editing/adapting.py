@@ -27,7 +27,7 @@ def laid_out(new: str, old: str, missing: str) -> str | None:
     first, *rest = old.split("\n")
     if not missing or not missing.isspace() or not first.strip() or not lines:
         return new
-    if not new.partition("\n")[0].strip() or starts_later(lines, [first, *rest]):
+    if not new.partition("\n")[0].strip() or begins_below(lines, [first, *rest]):
         return None
     if len(lines) < 2:
         return new
@@ -47,7 +47,7 @@ def laid_out(new: str, old: str, missing: str) -> str | None:
     ]
 
 
-def starts_later(new: Sequence[str], old: Sequence[str]) -> bool:
+def begins_below(new: Sequence[str], old: Sequence[str]) -> bool:
     """Return whether a new text begins with a later line of the old one, whose indentation is another."""
     bodies = [line.strip() for line in old]
     return new[0].strip() in bodies[1:] and new[0].strip() != bodies[0]
@@ -108,7 +108,7 @@ def indentation_of(
     if shift := _shift_of(pairs, others):
         return Indentation(pairs, shift)
     rest = pairs[1:]
-    if others and starts_later(others, model):
+    if others and begins_below(others, model):
         return None
     if rest and len(pairs[0][0]) < len(pairs[0][1]) and (shift := _shift_of(rest, others)):
         return Indentation(rest, shift, first=pairs[0][1])

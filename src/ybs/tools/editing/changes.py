@@ -79,7 +79,7 @@ class ChangingTool(BuiltInTool):
         return self.change(arguments)
 
     def before(self, path: Path, shown: str) -> bytes | None:
-        """Return what the file holds now. Raises ToolError if that is not what this session read."""
+        """Return the file's current content. Raises ToolError if it differs from the content that this session read."""
         try:
             with self.workspace.roots.held(path) as place:
                 data, status = read_if_there(place, shown)

@@ -40,7 +40,7 @@ def plain_in_place(text: str) -> str:
 
 
 def key_of(line: str) -> str:
-    """Return what a line holds apart from white space and the looks of its punctuation."""
+    """Return a line without white space, its punctuation as in ASCII."""
     return "".join(plain(line).split())
 
 

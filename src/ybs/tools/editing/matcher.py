@@ -74,7 +74,7 @@ def _lines_of(text: str, places: list[int]) -> tuple[int, ...]:
 
 
 def _before(text: str, place: int) -> str:
-    """Return what stands before the place in its line, the end of it if it is long."""
+    """Return the text before the place in its line, only its end if it is long."""
     return text[max(place - _MOST_INDENT, 0) : place].rpartition("\n")[2]
 
 
@@ -131,7 +131,7 @@ def _is_telling(added: str, old: str) -> bool:
 
 
 def _tidy(edit: Edit, start: int) -> Replacement | None:
-    """Mend the slips that break code in an exact match: an indentation doubled or left out, a joined line.
+    """Fix the slips that break code in an exact match: an indentation doubled or left out, a joined line.
 
     None where it is not certain how the new lines are indented.
     """

@@ -64,7 +64,7 @@ class UnnumberedEdit(Struct, frozen=True):
 
 
 def without_numbers(lines: Lines, old: str, new: str) -> Iterator[UnnumberedEdit]:
-    """Yield what an edit says without line numbers, where its old text has them."""
+    """Yield the edit without line numbers, if its old text has them."""
     whole = old.split("\n")
     first = next((at for at, line in enumerate(whole) if line.strip()), 0)
     if (copy := _copy_of(whole)) and not _is_own(copy, lines.text):

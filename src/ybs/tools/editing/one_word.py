@@ -225,7 +225,7 @@ def _is_after(line: str, place: int, opener: str, text: str) -> bool:
 
 
 def _open_at(before: str) -> str:
-    """Return what would end the block comment or long string that is open where the text ends."""
+    """Return the end mark of the block comment or long string that is open at the end of the text."""
     closer = ""
     for hit in _SCANNED().finditer(before):
         found = hit[0]

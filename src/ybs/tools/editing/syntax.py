@@ -1,4 +1,4 @@
-"""Whether a file can be read as what its name says it is: Python, JSON or TOML. Models make edits that break one."""
+"""Check whether a Python, JSON or TOML file can be parsed. Models make edits that break one."""
 
 from collections.abc import Callable
 from pathlib import PurePath
@@ -10,7 +10,7 @@ from ybs.core.lazy import lazy
 
 #: Longer texts are not looked at, in characters.
 MOST_CHARS: Final = 200_000
-#: What Python's parser says of what another version reads: one of old, or one newer than that which ybs runs on.
+#: What Python's parser says of what another version reads: an older one, or a newer one than ybs's own.
 _OF_OTHER_VERSIONS: Final = ("f-string", "Missing parentheses in call", "multiple exception types")
 _PLACE = lazy(r" \(at (?:line (\d+), column \d+|end of document)\)")
 #: Escapes, in strings for the most part: the parser warns on the screen of those that mean nothing.

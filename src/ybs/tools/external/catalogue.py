@@ -166,7 +166,7 @@ class SchemaCache:
         self._has_news = False
 
     def get(self, key: str) -> Saying | None:
-        """Return what the program in this state said."""
+        """Return the cached definition of the program in this state."""
         return self._read().sayings.get(key)
 
     def put(self, key: str, saying: Saying) -> None:
@@ -242,19 +242,19 @@ class Catalogue:
     @property
     def usable(self) -> list[ProgramTool]:
         """The tools without those that cannot be offered beside the others."""
-        return [tool for tool, problem in self._judged() if not problem]
+        return [tool for tool, problem in self._checked() if not problem]
 
     @property
     def problems(self) -> list[UnusableProgram]:
         """All that cannot be used, and why."""
         unfit = [
             UnusableProgram(tool.program.shown, problem)
-            for tool, problem in self._judged()
+            for tool, problem in self._checked()
             if problem
         ]
         return [*self.unusable, *unfit]
 
-    def _judged(self) -> Iterator[tuple[ProgramTool, str]]:
+    def _checked(self) -> Iterator[tuple[ProgramTool, str]]:
         taken = set[str]()
         for tool in self.tools:
             problem = problem_of(tool, taken)
@@ -381,7 +381,7 @@ class _Found:
             raise BadDefinition(saying.problem)
         program = candidate.program
         usual: InputForm = "argv" if candidate.sidecar is not None else "stdin"
-        pieces = _pieces(saying.answer) if saying.answer else []
+        pieces = _chunks(saying.answer) if saying.answer else []
         definitions = [
             defined(piece, name=program.path.stem.replace("-", "_"), usual=usual)
             for piece in pieces
@@ -395,7 +395,7 @@ class _Found:
         return [ProgramTool(each, program, workspace, review) for each in definitions]
 
 
-def _pieces(answer: bytes) -> list[bytes]:
+def _chunks(answer: bytes) -> list[bytes]:
     """Return the objects of an answer that is a list of them, or the answer."""
     try:
         return [bytes(each) for each in msgspec.json.decode(answer, type=list[Raw])]

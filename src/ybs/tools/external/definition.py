@@ -1,4 +1,4 @@
-"""What an external tool says of itself: by `--schema`, in a file beside it, or in the settings.
+"""The definition of an external tool: from `--schema`, from a file beside it, or from the settings.
 
 The parameters are a JSON Schema, or the short flat form `{"query": {"type": "string", "required": true}}`.
 """
@@ -76,7 +76,7 @@ def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
 
 
 def from_settings(entry: ExternalToolSettings, described: Definition | None) -> Definition:
-    """Return what an entry of `tools.external` says; what it leaves out is as the program describes itself."""
+    """Return the definition in an entry of `tools.external`; missing parts come from the program's own description."""
     own = described or Definition(
         name=entry.name, description="", parameters=Raw(b""), input="argv"
     )

@@ -1,4 +1,4 @@
-"""Where external tools are: programs in the folders of `tools.search_paths`, and those of `tools.external`.
+"""Find external tools: programs in the folders of `tools.search_paths`, and those of `tools.external`.
 
 What lies in the project counts only where the person trusts the project, and only what that trust is bound to.
 """

@@ -17,7 +17,7 @@ from ybs.config.host import Host
 from ybs.config.review import ProjectFile
 from ybs.config.schema import ToolNeeds
 from ybs.core.errors import ConfigError, ToolError
-from ybs.security.own_programs import Start, project_variables
+from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
@@ -104,7 +104,7 @@ def command_of(
 
 
 def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[Path]:
-    """Return what a program may read beside the project and the system. Raises ToolError for what may not be shown."""
+    """Return the paths that a program may read beside the project and the system. Raises ToolError for a path that may not be shown."""
     roots, starter = workspace.roots, workspace.shells.starter
     parent = program.path.parent
     own = [(roots.host.config_folder / name).resolve() for name in ("tools", "plugins")]
@@ -194,10 +194,12 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
             *([start.folder] if start.is_apart else []),
             *([job.program.path.parent] if job.program.in_project else []),
         ),
-        declared={
-            **project_variables(folder),
-            **{name: environ[name] for name in _given(job) if name in environ},
-        },
+        declared=with_git_setting(
+            {
+                **project_variables(folder),
+                **{name: environ[name] for name in _given(job) if name in environ},
+            }
+        ),
     )
     command = start.command(
         [*command_of(job.program, workspace.roots.folders, environ), *job.words]

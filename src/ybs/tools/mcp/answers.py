@@ -1,4 +1,4 @@
-"""What a server at an address may answer: whole messages within limits. What else comes becomes an error with words of ybs's own.
+"""Limit the answers of a server at an address to whole messages of bounded size. Anything else becomes an error in ybs's words.
 
 The SDK reads bodies of any size, and says of every failure that the server returned an error response.
 """
@@ -66,13 +66,13 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         self._inner, self._lost, self._seconds = inner, lost, seconds
         self._is_sse = is_sse
-        self._home = httpx2.URL(address)
+        self._address = address
         #: Why nothing more is sent.
         self._gone = ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request. Raises ToolError for one that must not be sent, and what httpx2 raises where no message is asked for."""
-        self._check_target(request.url)
+        check_target(str(request.url), self._address)
         is_message = request.method == "POST" and _EVENTS in request.headers.get("accept", "")
         if not is_message:
             return await self._other(request)
@@ -135,13 +135,6 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         """Close the connections."""
         await self._inner.aclose()
 
-    def _check_target(self, url: httpx2.URL) -> None:
-        """Raise ToolError for an address, such as that of a login, to which the server must not lead."""
-        if url.scheme == "http" and not is_loopback(url.host) and url.host != self._home.host:
-            raise ToolError(f"it leads to http://{url.host}, where everybody on the way can read")
-        if is_loopback(url.host) and not is_loopback(self._home.host):
-            raise ToolError(f"it leads to {url.host}, which is this machine")
-
     async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"  # what is packed has no limit
         request.headers.setdefault("user-agent", PROGRAM)
@@ -187,6 +180,22 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         return _refusal(
             502, f"it answered with {what}, which is not a message of the protocol: check its url"
         )
+
+
+def check_target(url: str, home: str) -> None:
+    """Raise ToolError for an address, such as one of a login, to which the server at `home` must not lead.
+
+    It is https, or of this machine where the server is of it too, or else of the server itself.
+    """
+    there, own = urlsplit(url), urlsplit(home)
+    host = there.hostname or ""
+    if is_loopback(host) and not is_loopback(own.hostname or ""):
+        raise ToolError(f"it leads to {host}, which is this machine")
+    if there.scheme == "https" or is_loopback(host):
+        return
+    if there.scheme != "http" or own.scheme != "http" or there.netloc != own.netloc:
+        where = cleaned(f"{there.scheme}://{host}", 100)
+        raise ToolError(f"it leads to {where}, where everybody on the way can read")
 
 
 def _leads_elsewhere(asked: httpx2.URL, response: httpx2.Response) -> str:
@@ -286,8 +295,10 @@ def _framed(lines: Sequence[bytes]) -> bytes:
     ]
     data = [value.removeprefix(b" ") for name, _, value in fields if name == b"data"]
     is_own = any(name == b"event" and value.strip() == b"endpoint" for name, _, value in fields)
-    strays = [line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS]
-    if is_own or not (any(data) or strays):
+    unknown_lines = [
+        line for line, (name, *_) in zip(lines, fields, strict=True) if name not in _FIELDS
+    ]
+    if is_own or not (any(data) or unknown_lines):
         return b"\n".join((*lines, b"")) if any(lines) else b""
     written = [
         each.model_dump_json(by_alias=True, exclude_unset=True) for each in _read(lines, data)
@@ -364,7 +375,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _words_for(status: int, said: Any) -> str:
-    """Return what a status means, with the server's own words where its answer has some."""
+    """Return the meaning of a status, with the server's own words if its answer has some."""
     words = _STATUSES.get(status, "it failed")
     fields: tuple[Any, ...] = ()
     if is_object(said):
@@ -374,7 +385,7 @@ def _words_for(status: int, said: Any) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Say why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
+    """Return why there is no connection: the words of the system or of TLS, which stand somewhere behind the error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, BaseExceptionGroup):

@@ -45,7 +45,7 @@ class OpenConnection:
 
     @property
     def why(self) -> str:
-        """Say how it ended, with the lines that it wrote about it; nothing as long as it has not."""
+        """Return how it ended, with the lines that it wrote about it; nothing as long as it has not."""
         if not self.lost.is_set():
             return ""
         said = reason_in(self._transport.said)
@@ -73,7 +73,7 @@ class Connection:
         self.remedies: tuple[Remedy, ...] = ()
         #: What it offers, of tools those that may be used; the same object as long as that does not change.
         self.offer: ServerOffer = _narrowed(known.offer, server) if known else ServerOffer()
-        self.judged = ReviewedTools(self.offer.tools)
+        self.reviewed = ReviewedTools(self.offer.tools)
         #: The changes that the person was shown.
         self.shown: Sequence[tuple[ListedTool | None, ListedTool]] = ()
         #: What is wrong with tools that it offers.
@@ -89,7 +89,7 @@ class Connection:
 
     def note_shown(self) -> None:
         """Note that the person was shown what has changed."""
-        self.shown = self.judged.changed
+        self.shown = self.reviewed.changed
 
     def start(self) -> None:
         """Have it started, unless it is running, starting or switched off. One that failed is tried again."""
@@ -108,7 +108,7 @@ class Connection:
             await self._settled.wait()
 
     async def link(self) -> "McpLink":
-        """Return what answers. Raises ToolError where it does not run."""
+        """Return the link to the running server. Raises ToolError if it does not run."""
         await self.settled()
         if self._opened is not None and self._opened.lost.is_set():
             self._settled.clear()  # it will be started again, or given up
@@ -249,12 +249,12 @@ class Connection:
 
     def _take(self, found: ServerOffer) -> None:
         self._all = found
-        before = {new.digest for _, new in self.judged.changed}
-        self.judged = self._pins.judge(self.server, found.tools)
-        offer = _narrowed(replace(found, tools=self.judged.usable), self.server)
+        before = {new.digest for _, new in self.reviewed.changed}
+        self.reviewed = self._pins.judge(self.server, found.tools)
+        offer = _narrowed(replace(found, tools=self.reviewed.usable), self.server)
         if offer != self.offer:
             self.offer = offer
-        waiting = [each for each in self.judged.changed if each[1].digest not in before]
+        waiting = [each for each in self.reviewed.changed if each[1].digest not in before]
         who, until = f"The MCP server {self.server.name}", "not used until you approve"
         if names := [new.name for old, new in waiting if old is not None]:
             listed = ", ".join(names)
@@ -277,7 +277,7 @@ def _few(texts: Sequence[str]) -> str:
 
 
 def _narrowed(offer: ServerOffer, server: Server) -> ServerOffer:
-    """Return what the person wants of it."""
+    """Return the entry's settings."""
     wanted = server.tools
     if wanted is None:
         return offer

@@ -26,13 +26,19 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from ybs.config.addresses import is_loopback
+from ybs.config.addresses import is_loopback, origin_of
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.core.remedies import Remedy
-from ybs.tools.mcp.answers import CONNECT_SECONDS, MOST_BYTES, PROGRAM, CheckedTransport
+from ybs.tools.mcp.answers import (
+    CONNECT_SECONDS,
+    MOST_BYTES,
+    PROGRAM,
+    CheckedTransport,
+    check_target,
+)
 from ybs.tools.mcp.listed import cleaned
 from ybs.tools.mcp.settings import BadServer, Server
 
@@ -110,7 +116,11 @@ class Authorization(OAuthClientProvider):
                 "metadata": context.oauth_metadata,
                 "resource": context.protected_resource_metadata,
             },
-            {"expires": context.token_expiry_time, "issuer": context.auth_server_url},
+            {
+                "expires": context.token_expiry_time,
+                "issuer": context.auth_server_url,
+                "destination": self._destination,
+            },
         )
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
@@ -148,10 +158,7 @@ class Authorization(OAuthClientProvider):
                 context.token_expiry_time = _EXPIRED
 
     def _take(self, text: str) -> None:
-        kept: dict[str, Any] = {}
-        with suppress(msgspec.DecodeError):
-            kept = msgspec.json.decode(text, type=dict[str, Any])
-        context = self.context
+        kept, context = _kept_in(text), self.context
         context.current_tokens = _as(OAuthToken, kept.get("tokens"))
         context.client_info = _as(OAuthClientInformationFull, kept.get("client"))
         context.oauth_metadata = _as(OAuthMetadata, kept.get("metadata"))
@@ -180,7 +187,46 @@ class Authorization(OAuthClientProvider):
             raise self._needed()
         if scopes := self._server.oauth.scopes:  # the SDK asks for what the server names
             url = str(httpx2.URL(url).copy_set_param("scope", scopes))
-        await self._login.show(url)
+        metadata = self.context.oauth_metadata
+        said = metadata.model_dump(mode="json", exclude_none=True) if metadata else {}
+        token = self._get_token_endpoint()
+        endpoints = {name: each for name, each in said.items() if name.endswith("_endpoint")}
+        for each in (url, token, *endpoints.values()):
+            check_target(each, self._server.url)
+        await self._check_destination()
+        await self._login.show(url, self._place(url, token, endpoints.get("registration_endpoint")))
+
+    def _place(self, url: str, token: str, registration: str | None) -> str:
+        """Say where the person logs in, and which other hosts get something of the login."""
+        own = self._server.oauth
+        with_secret = ", with your client secret," if own.client_secret else ""
+        said = [(url, ""), (token, f"the answer{with_secret} goes to ")]
+        if not own.client_id:  # where it names no endpoint the SDK registers at the server itself
+            said.append((registration or self._server.url, "ybs was registered at "))
+        hosts: dict[str, str] = {}
+        for address, words in said:
+            host = cleaned(origin_of(address).partition("://")[2], 300)  # as long as hosts may be
+            hosts.setdefault(host, f"{words}{host}")
+        return "; ".join(hosts.values())
+
+    @property
+    def _destination(self) -> str:
+        """What a client secret is for: the issuer, and the address that gets the secret."""
+        metadata = self.context.oauth_metadata
+        return f"{metadata.issuer if metadata else 'no issuer'}, {self._get_token_endpoint()}"
+
+    async def _check_destination(self) -> None:
+        """Raise ToolError where a client secret would go elsewhere than at the login that is kept."""
+        server = self._server
+        text = await asyncio.to_thread(stored_key, self._host, server.login, server.url)
+        before = _kept_in(text or "{}").get("destination")
+        if server.oauth.client_secret and before not in (None, self._destination):
+            was, now = cleaned(str(before), 300), cleaned(self._destination, 300)
+            raise ToolError(
+                f"your client secret went to {was} before, and would now go to {now}; if that is right, "
+                "forget the login that is kept before you log in again",
+                remedies=[Remedy("log_out", server.name)],
+            )
 
     async def _result(self) -> Any:
         if self._login is None:
@@ -197,6 +243,12 @@ def _is_refused(response: httpx2.Response) -> bool:
     return response.status_code == 401 or (
         response.status_code == 403 and "insufficient_scope" in said
     )
+
+
+def _kept_in(text: str) -> dict[str, Any]:
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(text, type=dict[str, Any])
+    return {}
 
 
 def _as(kind: Any, data: Any) -> Any:
@@ -366,7 +418,7 @@ _PAGE = "<!doctype html><title>ybs</title><p>{words} You can close this page."
 
 
 class BrowserLogin:
-    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the host where they log in.
+    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the host where they log in with those that get something else of it.
 
     What is shown is an address on loopback, which leads to the one of the login: that is too long for a line of a terminal.
     """
@@ -401,11 +453,10 @@ class BrowserLogin:
         """Where the browser comes back to."""
         return f"http://127.0.0.1:{self._port}{_PATH}"
 
-    async def show(self, url: str) -> None:
-        """Show the address to open."""
+    async def show(self, url: str, place: str) -> None:
+        """Show what to open, and who gets something of the login."""
         self.has_shown, self._target = True, url
-        host = urlsplit(url).hostname or "the server"
-        self._tell(f"http://127.0.0.1:{self._port}{self._start}", cleaned(host, 100))
+        self._tell(f"http://127.0.0.1:{self._port}{self._start}", place)
 
     async def result(self) -> Any:
         """Wait for the browser. Raises ToolError where the login was refused or took too long."""

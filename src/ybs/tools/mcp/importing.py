@@ -112,7 +112,7 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_codex(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return which tools are wanted, as Codex and Gemini write it."""
+    """Return the wanted tools, as Codex and Gemini write them."""
     for name in ("enabled_tools", "includeTools"):
         if is_list(tools := entry.get(name)):
             return {"tools": tools}

@@ -1,4 +1,4 @@
-"""How a server's program is started: what its command names is shown to it, and it gets what its entry says and nothing else."""
+"""Start a server's program: it sees the files that its command names, and gets what its entry says and nothing else."""
 
 import os
 import re
@@ -9,7 +9,13 @@ from typing import Final
 from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.security.launcher import persons_program
-from ybs.security.own_programs import WHY_APART, Start, entering, project_variables
+from ybs.security.own_programs import (
+    WHY_APART,
+    Start,
+    entering,
+    project_variables,
+    with_git_setting,
+)
 from ybs.security.sandbox.launch import Access, Bare, Launch
 from ybs.security.sandbox.places import SYSTEM, lies_in
 from ybs.security.sandbox.resident import Resident, may_open
@@ -31,9 +37,13 @@ _REGISTRY_LINE = re.compile(r"^\s*registry\s*=\s*(\S+)", re.MULTILINE)
 
 def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
     """Return what starts a server without a sandbox, in the person's own home. Raises BadServer."""
-    folder = workspace.roots.folder
-    command = entering(str(start.folder), (_program_of(server, workspace, start), *server.args))
-    access = Access(declared={**project_variables(folder), **server.env})
+    host, folder = workspace.roots.host, workspace.roots.folder
+    program = _program_of(server, workspace, start)
+    away = (folder, *workspace.roots.folders, *host.roots, host.config_folder)  # with plugins
+    if server.is_container and not persons_program(program, away_from=away, environ=host.environ):
+        raise BadServer(f"{program} lies in a project or a plugin, and starts no containers")
+    command = entering(str(start.folder), (program, *server.args))
+    access = Access(declared=with_git_setting({**project_variables(folder), **server.env}))
     return Bare().start(command, start.folder, start.environ, access)
 
 
@@ -69,7 +79,7 @@ def resident_of(server: Server, workspace: Workspace, key: str, start: Start) ->
         shown=tuple(path for path in shown if not (is_seen and path.is_relative_to(folder))),
         own=tuple(own),
         writable=tuple(writable),
-        declared={**_registries(host), **where, **server.env},
+        declared=with_git_setting({**_registries(host), **where, **server.env}),
         start=start,
     )
 

@@ -22,6 +22,7 @@ from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import ToolOutput
+from ybs.security.firewall.toolbox import is_open
 from ybs.tools.mcp.listed import (
     ListedTool,
     PromptArgument,
@@ -84,7 +85,7 @@ class McpLink:
         return self.version in MODERN_PROTOCOL_VERSIONS
 
     async def offer(self) -> tuple[ServerOffer, list[str]]:
-        """Return what the server offers, and what is wrong with the parts that cannot be used. Raises ToolError."""
+        """Return the server's offer, and the problems of its unusable parts. Raises ToolError."""
         self._left_out.clear()
         can = self._client.server_capabilities
         tools, problems = await self._tools() if can.tools is not None else ([], [])
@@ -158,7 +159,11 @@ class McpLink:
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-            print_live(f"{cleaned(message, 500)} ({share})\n" if message else f"{share}\n")
+            said = cleaned(message, 500) if message else ""
+            # What may be a part of a token stands before the next part, for the firewall to see.
+            print_live(
+                f"{said}\n" if is_open(said) else f"{said} ({share})\n" if said else f"{share}\n"
+            )
 
         with answering():
             result = await self._client.call_tool(
@@ -277,7 +282,7 @@ def _telling(error: BaseException) -> BaseException:
 
 
 def words_of(error: BaseException) -> str:
-    """Say in a few words what went wrong in the SDK."""
+    """Return in a few words what went wrong in the SDK."""
     error = _telling(error)
     if isinstance(error, _OF_ENDS):
         return _WORDS[types.CONNECTION_CLOSED]

@@ -1,4 +1,4 @@
-"""What a server offers, as ybs keeps it: fit to be shown to a model, and named so that two servers cannot collide."""
+"""The offers of a server, as ybs keeps them: fit to be shown to a model, and named so that two servers cannot collide."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What servers said of their tools when the person took them on. A tool that is new, or says something else, later is not used until it is approved.
+"""Approved tools of MCP servers. A tool that is new or has changed is not used until it is approved.
 
 The pins are also why tools can be offered before their server runs.
 """

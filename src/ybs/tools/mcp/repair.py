@@ -147,7 +147,7 @@ class TolerantTransport:
         return item
 
     def repaired(self, item: Any) -> Any:
-        """Return what was read, with an answer as the SDK takes it."""
+        """Return the message, with an answer as the SDK takes it."""
         if not isinstance(item, SessionMessage):
             return item
         message = item.message

@@ -52,7 +52,7 @@ def wanted(server: Server) -> tuple[dict[str, str], list[str]]:
 
 
 def unfit(own: Raw, theirs: Raw) -> str:
-    """Say why a tool with these parameters cannot stand in for one with those; nothing where it can."""
+    """Return why a tool with these parameters cannot stand in for one with those; nothing where it can."""
     ours, other = (msgspec.json.decode(schema, type=_Schema) for schema in (own, theirs))
     if lacking := [name for name in ours.required if name not in other.properties]:
         return f"it does not take {', '.join(lacking)}"
@@ -108,7 +108,7 @@ class ReplacedTool:
         """Have the server do it. Raises ToolError, also where the server does not run: then nobody else does it either."""
         await self._connection.link()
         listed = self._listed
-        changed = any(new.name == self._name for _, new in self._connection.judged.changed)
+        changed = any(new.name == self._name for _, new in self._connection.reviewed.changed)
         if changed:
             raise ToolError(
                 f"{self.name} is replaced by {self._name} of the MCP server {self._connection.server.name}, whose description "

@@ -192,7 +192,7 @@ class Servers:
     async def known(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
         """Wait, but not long, until it is known what each of them offers."""
         new = [each for each in self.connections.values() if each.state in ("new", "starting")]
-        new = [each for each in new if not each.judged.usable]
+        new = [each for each in new if not each.reviewed.usable]
         if new:
             waiting = [asyncio.create_task(each.settled()) for each in new]
             _, late = await asyncio.wait(waiting, timeout=patience_seconds)
@@ -216,7 +216,8 @@ class Servers:
                 await asking.link()
             except ToolError as error:
                 why = asking.problem or "it is switched off"
-                raise ToolError(f"You are not logged in to {server.name}: {why}.") from error
+                words = f"You are not logged in to {server.name}: {why}."
+                raise ToolError(words, remedies=asking.remedies) from error
             finally:
                 await asking.aclose()
         if not login.has_shown:
@@ -252,7 +253,7 @@ class Servers:
             rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
-        """Say in a few words what a server is given beside reading the project, as the sandbox is now."""
+        """Return in a few words what a server is given beside reading the project, as the sandbox is now."""
         is_open = server.transport == "stdio" and self._surface.is_off()
         return "no sandbox" if is_open else server.needs
 
@@ -337,7 +338,7 @@ class Servers:
             raise
 
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
-        """Return what starts a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
+        """Return the launch of a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
         if server.is_projects:
             self._check_trust(server)
@@ -465,7 +466,7 @@ class _Program:
 
     def __init__(self, leases: Leases, open_: OpenProgram) -> None:
         self._leases, self._open, self._unused = leases, open_, asyncio.Event()
-        #: What is called when that which it offers has changed.
+        #: Callbacks for a change of its tools, resources or prompts.
         self.changed: list[Callable[[], None]] = []
         self.opened: asyncio.Future[OpenConnection] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())

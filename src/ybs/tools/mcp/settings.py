@@ -130,9 +130,15 @@ class Server(Struct, frozen=True, kw_only=True):
         return self.enabled and not self.disabled
 
     @property
+    def is_own(self) -> bool:
+        """Whether it stands in the person's own settings."""
+        return not (self.is_projects or self.is_editors or self.root)
+
+    @property
     def is_container(self) -> bool:
-        """Whether its command hands it to a daemon of containers."""
-        return self.command.rpartition("/")[2] in CONTAINERS
+        """Whether its command hands it to a daemon of containers, which only the person's own does; its program lies in no project."""
+        folder, _, name = self.command.rpartition("/")
+        return self.is_own and name in CONTAINERS and (not folder or folder[0] in "/~")
 
     @property
     def is_held(self) -> bool:
@@ -162,7 +168,7 @@ class Server(Struct, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Say in one line what is started or reached, without keys that stand in it or what stands behind a `?`."""
+        """Return one line that says what is started or reached, without keys that stand in it or what stands behind a `?`."""
         if not self.url:
             return " ".join([self.command, *mask_words(self.args)])
         place, question, _ = self.url.partition("?")
@@ -173,7 +179,7 @@ class Server(Struct, frozen=True, kw_only=True):
 
     @property
     def needs(self) -> str:
-        """Say in a few words what it is given beside reading the project."""
+        """Return in a few words what it is given beside reading the project."""
         if self.transport == "http":
             return _ELSEWHERE
         if not self.is_held:
@@ -254,12 +260,11 @@ def _problem_of(server: Server) -> str:
 
 
 def _overreach_of(server: Server, who: str) -> str:
-    """Say what a project's file, or an editor, may not do; nothing where it does not try to."""
-    if not server.is_held:
+    """Return what a project's file, or an editor, may not do; nothing where it does not try to."""
+    is_container = server.command.rpartition("/")[2] in CONTAINERS
+    if is_container or not server.sandbox:
         cannot = (
-            "start containers, which no sandbox holds"
-            if server.sandbox
-            else "switch the sandbox off"
+            "start containers, which no sandbox holds" if is_container else "switch the sandbox off"
         )
         return f"{who} cannot {cannot}; an entry of your own settings can"
     if server.replace_default or server.elicitation:
@@ -279,7 +284,7 @@ def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
         if theirs in own and ours not in own:
             own[ours] = own[theirs]
     if isinstance(own.get("env"), dict):
-        own["env"] = {str(k): str(v) for k, v in own["env"].items()}
+        own["env"] = {k: v if is_object(v) or is_list(v) else str(v) for k, v in own["env"].items()}
     return own
 
 
@@ -314,7 +319,7 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
 
 
 def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
-    """Say which variable is not set that a server names; nothing where all are."""
+    """Return which variable is not set that a server names; nothing where all are."""
     try:
         filled(server, {**environ, **project_variables(Path())})
     except BadServer as error:

@@ -1,4 +1,4 @@
-"""What read_file holds of a file: all of it, or of a large one only the lines asked for."""
+"""The content of a file for read_file: all of it, or of a large one only the lines asked for."""
 
 import os
 from codecs import getincrementaldecoder
@@ -68,13 +68,13 @@ def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> File
     shown = roots.show(path)
     descriptor, status = _opened(roots, path, shown)
     try:
-        pieces = _pieces(descriptor, shown, deadline)
+        pieces = _chunks(descriptor, shown, deadline)
         beginning = next(pieces, b"")
         if status.st_size > WHOLE_BYTES and not _is_held_whole(path, status, beginning):
 
             def rest_of() -> Iterator[bytes]:
                 os.lseek(descriptor, len(beginning), os.SEEK_SET)
-                return _pieces(descriptor, shown, deadline)
+                return _chunks(descriptor, shown, deadline)
 
             return _part_of(FileContent(beginning, status, None), rest_of, asked)
         rest: list[bytes] = []
@@ -108,7 +108,7 @@ def _is_held_whole(path: Path, status: os.stat_result, beginning: bytes) -> bool
     return is_kind and status.st_size <= MOST_BYTES
 
 
-def _pieces(descriptor: int, shown: str, deadline: Deadline) -> Iterator[bytes]:
+def _chunks(descriptor: int, shown: str, deadline: Deadline) -> Iterator[bytes]:
     while piece := os.read(descriptor, CHUNK):
         yield piece
         if deadline.is_over:
@@ -169,7 +169,7 @@ def _in_utf8(beginning: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _missing(path: Path, shown: str) -> str:
-    """Say that the file does not exist, with names that come close."""
+    """Return a text that says that the file does not exist, with names that come close."""
     from difflib import get_close_matches  # only a wrong name needs it
 
     names: list[str] = []

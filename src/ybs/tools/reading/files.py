@@ -105,7 +105,7 @@ def read_if_there(place: OpenEntry, shown: str) -> tuple[bytes | None, os.stat_r
 
 
 def remark_on(status: os.stat_result | None) -> str:
-    """Say what else replacing the file does; mostly nothing.
+    """Return the side effects of replacing the file; mostly none.
 
     A replaced file is a new one to the system. So hard links, which may lead out of the project, keep the old content.
     """

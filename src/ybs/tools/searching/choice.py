@@ -1,4 +1,4 @@
-"""Which files a glob chooses: `**`, braces, several globs with commas between them, and `!` for what to leave out."""
+"""Match files by globs: `**`, braces, several globs with commas between them, and `!` to exclude."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -43,7 +43,7 @@ class GlobChoice:
         return self._endings
 
     def of(self, paths: Iterable[str]) -> list[str]:
-        """Return those of the paths, relative to the folder, that are chosen."""
+        """Return the chosen paths, relative to the folder."""
         if self._endings is not None:
             endings = self._endings
             found = (
@@ -59,7 +59,7 @@ class GlobChoice:
         return found
 
     def of_appearance(self, paths: Iterable[str]) -> list[str]:
-        """Return those of the paths that only look as if they were chosen."""
+        """Return the paths that only look as if they were chosen."""
         fits = [_compiled(appearance_of(glob)).fullmatch for glob in self.globs]
         alike = [path for path in paths if any(fit(appearance_of(path)) for fit in fits)]
         return [path for path in alike if not self.of([path])]

@@ -248,7 +248,7 @@ class Scope(Struct, kw_only=True):
 
 
 def options_of(pattern: str, *, ignore_case: bool = False) -> list[str]:
-    """Return what tells `rg` the pattern. Raises ToolError for one that it cannot be given."""
+    """Return the options that give `rg` the pattern. Raises ToolError for one that it cannot take."""
     if len(pattern) > LONGEST_PATTERN:
         raise ToolError(
             f"The pattern has {len(pattern):,} characters; {LONGEST_PATTERN:,} are possible"
@@ -464,7 +464,7 @@ def _encoding(data: bytes) -> str:
 
 
 def _shown(line: bytes, encoding: str, place: int = 0) -> str:
-    """Return what is shown of a line: all of it, or the part around the byte `place`."""
+    """Return the excerpt of a line: all of it, or the part around the byte `place`."""
     start = max(place - _MOST_BYTES, 0)
     end = place + _MOST_BYTES
     before = line[start:place].decode(encoding, "replace")
@@ -489,7 +489,7 @@ def blocks(descriptor: int) -> Iterator[bytes]:
     kept: list[bytes] = []
     size = 0
     was_cut = False
-    for piece in _pieces(descriptor):
+    for piece in _chunks(descriptor):
         end = piece.rfind(b"\n") + 1
         if not end:
             if size < MOST_OF_LINE:
@@ -507,7 +507,7 @@ def blocks(descriptor: int) -> Iterator[bytes]:
         yield b"".join(kept)
 
 
-def _pieces(descriptor: int) -> Iterator[bytes]:
+def _chunks(descriptor: int) -> Iterator[bytes]:
     piece = os.read(descriptor, BLOCK_BYTES)
     encoding = wide_encoding(piece)
     decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None

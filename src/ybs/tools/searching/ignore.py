@@ -120,7 +120,7 @@ class Ignore:
         )
 
     def kept(self, names: Sequence[str], folder: str, *, are_folders: bool) -> list[str]:
-        """Return those of the names in the folder that are not left out; folders above are not looked at."""
+        """Return the names in the folder that are not ignored; folders above are not looked at."""
         here = f"{folder.rstrip('/')}/"
         verdicts = [
             ((all_rules if are_folders else files).verdict, below + here[len(layer) :])

@@ -1,4 +1,4 @@
-"""Which files that a command names or runs were changed since the session began: outside the sandbox they act with the person's keys.
+"""Find the files that a command names or runs and that changed since the session began: outside the sandbox they act with the person's keys.
 
 When a file was changed last is what the system notes of it (`st_ctime`), which no program can set. So it does not matter who
 changed it: a tool, a command, a sub-agent, or the person themselves. A folder on the way that was changed counts too: what lies in
@@ -21,7 +21,7 @@ from ybs.security.commands.command import parse, scan
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
-from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.git_settings import hook_folders, named_by_git
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
 from ybs.trust.reach import files_named, reach
@@ -159,7 +159,7 @@ def _files_of(command: str, folder: Path, top: Path, roots: Roots) -> Iterator[P
 
 
 def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
-    """Yield what a command runs, with what those files run and load in turn."""
+    """Yield the files that a command runs, and those that they run and load in turn."""
     there = "" if folder == top else f"cd {shlex.quote(str(folder.relative_to(top)))} && "
     found = dict.fromkeys(top / name for name in files_named(there + text, top, roots.host.home))
     recipes = [name for program in _programs_in(text) for name in _RECIPES_OF.get(program, ())]
@@ -177,7 +177,7 @@ def _run_by(text: str, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
 
 
 def _run_inside(path: Path, folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
-    """Yield what a recipe or a script of the project runs and loads, as far as it says so in plain words."""
+    """Yield the files that a recipe or a script of the project plainly runs and loads."""
     if not (text := _text_of(path)):
         return
     if included := " ".join(_INCLUDED.findall(text)):
@@ -276,7 +276,9 @@ def _takes_data(command: str) -> set[str] | None:
 
 def _hooks(folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
     """Yield the hooks of the repository, and what its settings name."""
-    places = [top / name for name in _HOOKS] + [Path(path) for path in named_by_git(roots.host, str(top))]  # fmt: skip
+    places = [top / name for name in _HOOKS]
+    places += map(Path, named_by_git(roots.host, str(top)))
+    places += map(Path, hook_folders(roots.host, str(top)))
     with suppress(YbsError, OSError):
         places.append(find_repository(folder).common_folder / "hooks")
     for place in places:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
     from ybs.security.sandbox.launch import Launch, Need, Starter
     from ybs.tools.shell.orphans import CommandMark
-    from ybs.tools.shell.overflow import Spill
+    from ybs.tools.shell.overflow import OverflowFile
     from ybs.tools.shell.watch import Watch
 
 MOST_RUNNING = 16
@@ -46,7 +46,7 @@ class Starting(Protocol):
         """Say how a command is started, and by which mark its processes are known."""
         ...
 
-    def spill(self, after_bytes: int) -> "Spill":
+    def overflow(self, after_bytes: int) -> "OverflowFile":
         """Return the place for an output that may become long."""
         ...
 
@@ -92,7 +92,7 @@ class Job:
 
     @property
     def state(self) -> str:
-        """Say whether it runs, for how long, or how it ended."""
+        """Return whether it runs, for how long, or how it ended."""
         # Written as a clock: a turn that waits must not look like one that repeats itself.
         clock = f"{int(self.seconds) // 60}:{int(self.seconds) % 60:02}"
         if self.ended is None:
@@ -119,9 +119,9 @@ class Job:
         if ended is not None and self._need is not None:
             need = self._need(ended.exit_code, text)
             notes += [_HELD_BACK.format(needs=need.reason)] if need else []
-        if is_cut and (spill := self.output.spill) and (note := spill.note()):
+        if is_cut and (overflow := self.output.overflow) and (note := overflow.note()):
             notes.insert(0, note)
-            file = {"output_file": str(spill.path)} if spill.path else file
+            file = {"output_file": str(overflow.path)} if overflow.path else file
         return ToolOutput(
             output="\n".join((text or "[no new output]", *notes)),
             summary=f"{self.name} {state}",
@@ -203,8 +203,8 @@ class Jobs:
         self.check()
         self._shells.starter.expect_job()
         launch, mark = self._shells.prepare(text, folder, network=network)
-        spill = self._shells.spill(_room(most_chars))
-        output = CommandOutput(most_chars, streams=1, spill=spill)
+        overflow = self._shells.overflow(_room(most_chars))
+        output = CommandOutput(most_chars, streams=1, overflow=overflow)
         shell = Shell.start(
             ShellCommand(
                 launch=launch,

@@ -1,4 +1,4 @@
-"""What a command would remove or overwrite that no undo brings back, as far as its words show.
+"""Find the files that a command would remove or overwrite and that no undo brings back, as far as its words show.
 
 Undo keeps no file over 10 MB, nothing in bulk folders, and nothing outside of the project. A command says only in
 part what it does, so this is a seat belt: what an interpreter or a build removes is not seen here.
@@ -29,7 +29,7 @@ _MOST_ENTRIES = 2_000
 
 
 def loss(command: str, folder: Path, roots: Roots) -> str:
-    """Say what the command, run in a folder, would destroy that undo cannot bring back; empty where nothing is seen."""
+    """Return the files that the command, run in a folder, would destroy beyond undo; empty if none is seen."""
     names_program = _PROGRAMS.search(command) is not None
     if not names_program and ">" not in command:
         return ""
@@ -68,7 +68,7 @@ def _touched(runs: Sequence[Command], folder: str, host: Host) -> Iterator[str]:
 
 
 def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
-    """Return which operands of a program are removed or overwritten."""
+    """Return the operands that a program removes or overwrites."""
     if name in _REMOVING or name == "mv":
         return operands
     if name in _ONTO:
@@ -85,7 +85,7 @@ def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:
 
 
 def _why_unkept(path: str, roots: Roots, *, is_clear: bool) -> str:
-    """Say why undo does not keep what stands at a path; empty where it does, or nothing is there.
+    """Return why undo does not keep what stands at a path; empty where it does, or nothing is there.
 
     Of a path outside of the project that counts only where it `is_clear` what becomes of it.
     """

@@ -78,7 +78,7 @@ def _read(name: str) -> bytes:
 
 @cache
 def token() -> str:
-    """Return what the marks of this process have in common."""
+    """Return the common prefix of this process's marks."""
     return f"ybs-{os.urandom(6).hex()}"
 
 

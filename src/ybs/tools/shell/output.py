@@ -12,7 +12,7 @@ from ybs.tools.shell.terminal_text import as_seen
 
 if TYPE_CHECKING:
     from ybs.core.ports import ToolOutput
-    from ybs.tools.shell.overflow import Spill
+    from ybs.tools.shell.overflow import OverflowFile
 
 LIVE_CHARS = 200_000  # beyond this the screen shows only some lines of one command
 LOOK_SECONDS = 0.5  # between two of these
@@ -59,7 +59,7 @@ class KeptBytes:
         return bytes(self._head + self._tail) if is_whole else None
 
     def text(self, limit: int | None = None) -> str:
-        """Return what is kept as it would be seen, or less of it, with a note where something is missing."""
+        """Return the kept text as a terminal would show it, or less of it, with a note about missing parts."""
         return self.shown(limit)[0]
 
     def shown(self, limit: int | None = None) -> tuple[str, bool]:
@@ -168,12 +168,14 @@ class CommandOutput:
     `streams` is 2 where stdout and stderr are kept apart, 1 where they are one.
     """
 
-    def __init__(self, most_chars: int, *, streams: int = 2, spill: "Spill | None" = None) -> None:
+    def __init__(
+        self, most_chars: int, *, streams: int = 2, overflow: "OverflowFile | None" = None
+    ) -> None:
         self._most_chars = most_chars
         self._streams = [KeptBytes(most_chars) for _ in range(streams)]
         self._lock = threading.Lock()
         self._recent = bytearray()
-        self.spill = spill
+        self.overflow = overflow
 
     @property
     def stdout(self) -> KeptBytes:
@@ -201,11 +203,11 @@ class CommandOutput:
             self._recent += data[-_RECENT_BYTES:]
             del self._recent[:-_RECENT_BYTES]
             self._streams[min(stream, len(self._streams) - 1)].add(data)
-        if self.spill is not None:
-            self.spill.add(data)
+        if self.overflow is not None:
+            self.overflow.add(data)
 
     def take(self, *, is_last: bool) -> KeptBytes:
-        """Return what came on the first stream since the last call; a character cut in two waits for its end."""
+        """Return the new output of the first stream since the last call; a character cut in two waits for its end."""
         with self._lock:
             taken, fresh = self._streams[0], KeptBytes(self._most_chars)
             self._streams[0] = fresh
@@ -223,8 +225,8 @@ class CommandOutput:
 
     def close(self) -> None:
         """Close the file; nothing more will come."""
-        if self.spill is not None:
-            self.spill.close()
+        if self.overflow is not None:
+            self.overflow.close()
 
 
 def _without_part(data: bytearray) -> bytearray:

@@ -78,7 +78,7 @@ class Outputs:
             sweep(self.folder.parent, being_written=being_written)
 
 
-class Spill:
+class OverflowFile:
     """One output: held until it is longer than `after_bytes`, then written to a file as it comes.
 
     `outputs` is None where nothing may be written. What goes wrong on the disk is told in `problem`; the

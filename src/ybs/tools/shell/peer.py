@@ -65,7 +65,7 @@ class Peer:
 
     @property
     def how(self) -> str:
-        """Say how it ended."""
+        """Return how it ended."""
         code = None if self._process is None else self._process.returncode
         if self.problem:
             return self.problem

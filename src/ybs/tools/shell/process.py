@@ -192,7 +192,7 @@ class Ended(Struct, frozen=True, kw_only=True):
 
     @property
     def how(self) -> str:
-        """Say how: by its exit code, or by the signal that ended the shell."""
+        """Return how: by its exit code, or by the signal that ended the shell."""
         if self.exit_code >= 0:
             return f"exit code {self.exit_code}"
         with suppress(ValueError):  # not every number has a name

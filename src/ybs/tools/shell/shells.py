@@ -1,4 +1,4 @@
-"""What the commands of a session share: how they are started, where long outputs go, and who ends what is left."""
+"""Shared parts of a session's commands: how they start, where long outputs go, and the end of leftover processes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox.launch import Access, Bare, Launch, Starter, outside
-from ybs.tools.shell.overflow import Outputs, Spill
+from ybs.tools.shell.overflow import Outputs, OverflowFile
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
@@ -106,7 +106,7 @@ class Shells:
         return self.marked(outside(command, self._roots.host.environ))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
-        """Return what starts a program so that its processes are known by a mark, and the mark. Raises OSError."""
+        """Return a launch whose processes carry a mark, and the mark. Raises OSError."""
         from ybs.tools.shell.orphans import CommandMark
 
         if launch.scratch:
@@ -114,9 +114,9 @@ class Shells:
         mark = CommandMark.new()
         return replace(launch, environ=mark.put_on(dict(launch.environ))), mark
 
-    def spill(self, after_bytes: int) -> Spill:
+    def overflow(self, after_bytes: int) -> OverflowFile:
         """Return the place for an output that may become long."""
-        return Spill(self.outputs if self.keeps_outputs else None, after_bytes)
+        return OverflowFile(self.outputs if self.keeps_outputs else None, after_bytes)
 
     async def aclose(self) -> None:
         """End every job, and what goes with them."""

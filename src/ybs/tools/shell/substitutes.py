@@ -1,4 +1,4 @@
-"""What helps after a command whose program was not found: the same program by another name, or a file of that name."""
+"""Suggest substitutes for a program that was not found: another name of it, or a file of that name."""
 
 import re
 from collections.abc import Collection

@@ -4,6 +4,7 @@ import pytest
 from msgspec import Raw
 from paper import Page
 
+from rows import every_row
 from ybs.core.events import (
     AssistantSaid,
     Noticed,
@@ -62,7 +63,7 @@ def test_text_that_streams_looks_like_text_that_is_finished() -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
+@every_row(
     ("text", "seen"),
     [
         ("goes on **bo", "goes on bo"),

@@ -129,7 +129,7 @@ def endless(line: str, count: int) -> str:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "```py\n" + endless("x{number} = 1", 4_000),

@@ -100,11 +100,12 @@ def test_of_a_new_file_the_head_is_shown_and_of_a_change_both_ends() -> None:
     assert short_diff(lines[:MAX_NEW], new) == (lines[:MAX_NEW], 0, [])
 
 
-@pytest.mark.parametrize("text", ["", "\n", "+a", "@@ -1 +1 @@", "--- a", "Binary file a: changed"])
+@every_row("text", ["", "\n", "+a", "@@ -1 +1 @@", "--- a", "Binary file a: changed"])
 def test_what_is_hardly_a_diff_is_drawn_all_the_same(text: str) -> None:
     assert "".join(drawn(text)).strip() == {"@@ -1 +1 @@": ""}.get(text, text.strip())
 
 
+@pytest.mark.integration
 def test_a_very_long_diff_is_drawn_without_colours_and_soon() -> None:
     rows = "\n".join(f"+def f{n}(): pass" for n in range(20_000))
     lines = diff_lines(

@@ -102,9 +102,7 @@ WHOLE = (
 @pytest.mark.integration
 @settings(max_examples=12)
 @given(st.lists(st.sampled_from(WHOLE), max_size=6), st.integers(1, 40))
-def test_blocks_of_a_usual_size_look_as_if_all_was_drawn_at_once(
-    blocks: list[str], size: int
-) -> None:
+def test_blocks_of_a_usual_size_look_as_if_all_was_drawn_at_once(blocks, size):
     text = "\n\nthen\n\n".join(blocks)
     at_once = bare(draw(text, 78, has_colour=True).split("\n")).split("\n")
     found = bare(drawn(text, 80, size)).split("\n")

@@ -5,7 +5,7 @@ from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from stage import staged
 
 from fake_session import FakeSession, says
-from ybs.frontends.terminal.drawing.fragments import fragments
+from ybs.frontends.terminal.prompt.input import fragments
 
 
 @pytest.mark.integration

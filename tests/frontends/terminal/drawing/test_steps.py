@@ -65,9 +65,7 @@ def test_a_failure_has_its_own_sign_and_says_why() -> None:
 
 
 @every_row(("width", "most"), [(80, 1), (40, 3), (20, 3)])
-def test_what_a_failed_call_tells_the_model_is_one_line_to_the_person_and_kept_whole(
-    width: int, most: int
-) -> None:
+def test_what_a_failed_call_tells_the_model_is_one_line_to_the_person_and_kept_whole(width, most):
     output = "The arguments do not fit. " + "word " * 200 + '{"path": "src"}\n\nTry read_file.'
     failed = finished("read_file", success=False, output=output)
     lines = told(failed, width).split("\n")

@@ -5,11 +5,7 @@ import re
 import pytest
 from paper import Page
 
-from ybs.core.events import (
-    ToolPrinted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.events import ToolPrinted, TurnFinished, UserSaid
 from ybs.session.injection import injection
 
 

@@ -134,9 +134,7 @@ async def test_a_turn_is_told_in_sentences(talking: Open) -> None:
     ]
 
 
-async def test_a_call_that_failed_is_told_once_and_one_never_answered_was_not_run(
-    talking: Open,
-) -> None:
+async def test_a_call_that_failed_is_told_once_and_one_never_answered_was_not_run(talking):
     long = (
         'The arguments of list_files do not fit: {"path":["' + "src/a," * 20 + '"]}. Send others.'
     )
@@ -393,9 +391,7 @@ def test_what_was_typed_ahead_is_dropped_from_a_real_terminal() -> None:
 
 
 @pytest.mark.parametrize("prompt", ["!rm -rf x", "/quit"])
-async def test_a_prompt_given_on_the_command_line_is_never_a_command(
-    talking: Open, prompt: str
-) -> None:
+async def test_a_prompt_given_on_the_command_line_is_never_a_command(talking, prompt):
     session = FakeSession(says("hello"))
     async with talking(session, prompt) as talk:
         await talk.sees("hello")

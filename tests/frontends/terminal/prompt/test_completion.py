@@ -88,16 +88,7 @@ async def test_a_path_is_completed_in_the_words(completer: YbsCompleter):
 
 
 async def test_nothing_pops_up_elsewhere(completer: YbsCompleter):
-    texts = (
-        "",
-        "hello",
-        "me@cart",
-        "@cart and",
-        "x /mode",
-        "one\n/mo",
-        "!cat @cart",
-        "!cat ca",
-    )
+    texts = ("", "hello", "me@cart", "@cart and", "x /mode", "one\n/mo", "!cat @cart", "!cat ca")
     popped = [text for text in texts if await offered(completer, text)]
     assert popped == []
 
@@ -108,9 +99,7 @@ async def test_paths_of_a_shell_line_come_on_tab(completer: YbsCompleter):
     assert "!cat 'a b.txt'" in await written(completer, "!cat a", TAB)
 
 
-async def test_names_that_would_break_a_shell_line_are_not_offered_there(
-    completer: YbsCompleter, project: Path
-):
+async def test_names_that_would_break_a_shell_line_are_not_offered_there(completer, project):
     for name in ("odd\nline", "odd\x1b[2Jesc", "odd plain"):
         (project / name).write_text("")
     assert await written(completer, "!cat odd", TAB) == ["!cat 'odd plain'"]
@@ -130,9 +119,7 @@ async def test_commands_come_with_arguments_and_what_they_do(completer: YbsCompl
     assert await written(completer, "/nosuch x") == []
 
 
-async def test_arguments_come_where_a_command_knows_them(
-    completer: YbsCompleter, monkeypatch: pytest.MonkeyPatch
-):
+async def test_arguments_come_where_a_command_knows_them(completer, monkeypatch):
     from ybs.commands import table
 
     def choices(_session: Session) -> list[str]:
@@ -152,9 +139,7 @@ async def test_arguments_come_where_a_command_knows_them(
     assert await written(completer, "/mode plan") == []
 
 
-async def test_odd_names_are_drawn_harmless_and_written_so_that_they_are_found(
-    completer: YbsCompleter, project: Path
-):
+async def test_odd_names_are_drawn_harmless_and_written_so_that_they_are_found(completer, project):
     names = ["odd\nline", "odd\x1b[2Jesc", "odd\u202etxt", os.fsdecode(b"odd\xff"), 'odd"q', "odd,"]
     names += ["odd" + "x" * 200]
     for name in names:

@@ -9,6 +9,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession
+from rows import every_row
 from ybs.core.events import TextStreamed
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import NoEditor, edit, editor_command
@@ -43,9 +44,7 @@ def left_of(notes: Path) -> tuple[list[int], bool]:
 
 
 @pytest.mark.integration
-async def test_the_draft_is_edited_in_a_private_file_that_is_gone_afterwards(
-    editor: Callable[[str], Path],
-) -> None:
+async def test_the_draft_is_edited_in_a_private_file_that_is_gone_afterwards(editor):
     notes = editor(
         'stat -c %a "$(dirname "$1")" "$1" > "$NOTES"; echo "$1" >> "$NOTES"; echo more >> "$1"'
     )
@@ -59,9 +58,7 @@ async def test_the_draft_is_edited_in_a_private_file_that_is_gone_afterwards(
 
 
 @pytest.mark.integration
-async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(
-    editor: Callable[[str], Path],
-) -> None:
+async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(editor):
     notes = editor('cp "$1" "$NOTES"; printf " and this\\033[2J" >> "$1"')
     pasted = "\n".join(map(str, range(30)))
     async with staged(FakeSession()) as stage:
@@ -82,9 +79,7 @@ async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(
         ("kill -9 $$", "ended with code -9"),
     ],
 )
-async def test_an_editor_that_fails_changes_nothing(
-    editor: Callable[[str], Path], script: str, hint: str
-) -> None:
+async def test_an_editor_that_fails_changes_nothing(editor, script, hint):
     editor(script)
     async with staged(FakeSession(), columns=200) as stage:
         stage.keys("draft" + CTRL_G)
@@ -95,9 +90,7 @@ async def test_an_editor_that_fails_changes_nothing(
 
 
 @pytest.mark.integration
-async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(
-    editor: Callable[[str], Path], tmp_path: Path
-) -> None:
+async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(editor, tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     editor(f'cat "{gate}" > /dev/null')
@@ -178,9 +171,7 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
 
 
 @pytest.mark.integration
-async def test_the_editor_sees_no_keys(
-    editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_editor_sees_no_keys(editor, monkeypatch):
     notes = editor('env > "$NOTES"')
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key-1234567")
     monkeypatch.setenv("LESS", "-R")
@@ -191,9 +182,7 @@ async def test_the_editor_sees_no_keys(
 
 
 @pytest.mark.integration
-async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
-    editor: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(editor, monkeypatch):
     with pytest.raises(NoEditor, match="cannot be started"):
         await edit("x", ["/nonexistent/editor"])
     monkeypatch.setattr("ybs.frontends.terminal.prompt.input.MOST_BYTES", 3)
@@ -202,7 +191,7 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
+@every_row("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])
 async def test_an_editor_ends_with_ybs(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.input.GRACE_SECONDS", 0.05)
     task = asyncio.create_task(edit("x", ["/bin/sh", "-c", command]))

@@ -176,8 +176,7 @@ async def test_a_line_is_written_when_it_is_taken_and_not_when_it_comes_back(pat
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:
     for is_on in (True, False):
         environment = SimpleNamespace(
-            incognito=SimpleNamespace(may_write=True),
-            secrets=SimpleNamespace(firewall=Firewall()),
+            incognito=SimpleNamespace(may_write=True), secrets=SimpleNamespace(firewall=Firewall())
         )
         fake = SimpleNamespace(
             config=Config(ui=UiSettings(history=is_on)),

@@ -72,9 +72,7 @@ async def test_escape_waits_for_nothing_and_alt_is_still_one_key() -> None:
         assert app.timeoutlen == 0 < TOGETHER_SECONDS
 
 
-async def test_in_incognito_the_prompt_stands_on_a_ground_and_the_bottom_line_begins_with_it() -> (
-    None
-):
+async def test_in_incognito_the_prompt_stands_on_a_ground_and_the_bottom_line_begins_with_it():
     session = FakeSession()
     session.is_incognito = True
     async with staged(session) as stage:

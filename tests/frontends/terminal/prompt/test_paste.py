@@ -71,9 +71,7 @@ async def test_no_end_and_no_part_of_a_folded_paste_names_files() -> None:
     assert all("@private" in line for line in [*session.lines, *session.steered])
 
 
-def test_a_line_comes_back_whole_when_its_paste_was_let_go(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_line_comes_back_whole_when_its_paste_was_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ybs.frontends.terminal.prompt.paste.MOST_KEPT", 100)
     monkeypatch.setattr("ybs.frontends.terminal.prompt.paste.MOST_SENT", 2)
     pastes = Pastes()

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview, Question
-from ybs.frontends.terminal.questions.ask import ask
 from ybs.frontends.terminal.questions.confirm import NO_REASON
+from ybs.frontends.terminal.questions.late import ask
 
 CALL = ToolCall(id="1", name="write_file", arguments=Raw(b'{"path":"a"}'))
 QUESTION = Question(

@@ -184,10 +184,7 @@ def test_always_is_offered_only_with_the_rule_that_it_stores() -> None:
 def test_always_in_this_project_is_one_more_key() -> None:
     question = replace(question_of(grant="run_shell(ls)"), can_be_kept=True)
     lines = choice_lines(question, 79, PLAIN, UNICODE)
-    assert lines[1:] == [
-        "  [a] always this session: run_shell(ls)",
-        "  [p] always in this project",
-    ]
+    assert lines[1:] == ["  [a] always this session: run_shell(ls)", "  [p] always in this project"]
     answer = Answer(is_allowed=True, is_for_project=True)
     assert answer_text(answer, question) == "[p] always in this project: run_shell(ls)"
 
@@ -280,8 +277,7 @@ def test_the_answer_is_kept_on_the_screen(answer: Answer, said: str) -> None:
 
 
 @every_row(
-    ("key", "answer"),
-    [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("1", YES), ("2", NO)],
+    ("key", "answer"), [("y", YES), ("Y", YES), ("n", NO), ("a", ALWAYS), ("1", YES), ("2", NO)]
 )
 async def test_a_key_answers(key: str, answer: Answer) -> None:
     choice = PendingQuestion(question_of(), FakeClock())

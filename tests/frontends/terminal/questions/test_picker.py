@@ -7,7 +7,7 @@ from prompt_toolkit.keys import Keys
 from stage import Stage, staged
 
 from fake_session import FakeSession, asks, hangs, question_of, says
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
 from ybs.frontends.terminal.questions.picker import Picker
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint, Signs
 from ybs.frontends.terminal.words import cells
@@ -18,10 +18,8 @@ DOWN, UP = "\x1b[B", "\x1b[A"
 
 
 def menu_of(*names: str, current: str = "", detail: str = "") -> Menu:
-    items = (
-        MenuItem(line=f"/model {n}", label=n, detail=detail, is_current=n == current) for n in names
-    )
-    return Menu(title="Choose a model", items=tuple(items))
+    items = (MenuItem(f"/model {n}", n, detail, is_current=n == current) for n in names)
+    return Menu("Choose a model", tuple(items))
 
 
 MODELS = menu_of("qwen3:14b", "mistral-small", "claude-haiku", current="mistral-small")
@@ -52,14 +50,14 @@ def test_the_mark_begins_at_the_current_item_and_both_have_a_sign() -> None:
 
 def test_a_question_is_read_whole_and_cut_only_where_it_would_fill_the_screen() -> None:
     asked = "Forward a port? " + "Every program of this machine can then reach it. " * 2
-    picker = Picker(Menu(title=asked, items=MODELS.items))
+    picker = Picker(Menu(asked, MODELS.items))
     title = drawn(picker, 64)[:-4]
     assert " ".join(title) == asked.strip()
     assert len(title) in (2, 3)
     assert max(map(cells, title)) <= 64
     picker.press("y", "y")
     assert drawn(picker, 64)[: len(title)] == [*title[:-1], f"{title[-1]}: y"]
-    picker = Picker(Menu(title=asked * 9, items=MODELS.items))
+    picker = Picker(Menu(asked * 9, MODELS.items))
     assert drawn(picker)[3].endswith("…")
     assert drawn(picker)[4].endswith("qwen3:14b")
 
@@ -95,7 +93,7 @@ def test_typing_filters_words_first_then_letters_in_their_order() -> None:
         for letter in query:
             picker.press(letter, letter)
         assert labels(picker) == names, query
-    assert "  nothing matches; Backspace deletes the last letter" in drawn(picker)
+    assert "  no match; Backspace deletes the last letter" in drawn(picker)
     assert picker.chosen is None
     picker.press(Keys.Down, "")
     picker.press(Keys.ControlU, "")
@@ -117,7 +115,7 @@ def test_a_number_chooses_its_item_before_all_that_hold_it() -> None:
     picker.filter("14")  # there are not so many
     assert labels(picker) == ["qwen3:14b"]
     assert drawn(picker)[1] == "›   1 qwen3:14b"  # its number stays
-    unnumbered = Picker(Menu(title="x", items=MODELS.items, is_numbered=False))
+    unnumbered = Picker(Menu("x", MODELS.items, is_numbered=False))
     assert drawn(unnumbered)[1] == "    [1] qwen3:14b"
     unnumbered.press("3", "3")
     assert labels(unnumbered) == [item.label for item in MODELS.items]
@@ -196,7 +194,7 @@ async def test_a_menu_closes_without_a_trace(key: str) -> None:
     async with staged(session) as stage:
         await opened(stage)
         stage.keys("zzz\r")  # nothing matches: Enter does nothing
-        await stage.sees("nothing matches")
+        await stage.sees("no match")
         stage.keys(key)
         await stage.until(lambda: "Choose a model" not in stage.screen)
         await stage.settles()
@@ -260,7 +258,7 @@ async def test_a_question_comes_before_a_menu_and_the_menu_is_there_again() -> N
 
 @pytest.mark.integration
 async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt() -> None:
-    session = picking(says("x"), menu=Menu(title="Nothing", items=()))
+    session = picking(says("x"), menu=Menu("Nothing", ()))
     session.replies["/rewind"] = Reply(
         text="Back there.", terminal=TerminalActions(draft="fix\nthe cart")
     )
@@ -277,10 +275,10 @@ async def test_a_menu_without_items_is_its_text_and_a_draft_goes_into_the_prompt
 @pytest.mark.integration
 async def test_a_menu_of_prompts_that_is_closed_again_leaves_nothing_behind() -> None:
     session = FakeSession()
-    items = (MenuItem(line="/rewind 1 of 1", label="fix the cart"),)
-    session.replies["/rewind"] = Reply(text="x", menu=Menu(title="Go back", items=items))
-    ways = (MenuItem(line="/rewind 1 of 1 both", label="conversation and files"),)
-    session.replies["/rewind 1 of 1"] = Reply(text="y", menu=Menu(title="Back", items=ways))
+    items = (MenuItem("/rewind 1 of 1", "fix the cart"),)
+    session.replies["/rewind"] = Reply(text="x", menu=Menu("Go back", items))
+    ways = (MenuItem("/rewind 1 of 1 both", "conversation and files"),)
+    session.replies["/rewind 1 of 1"] = Reply(text="y", menu=Menu("Back", ways))
     session.replies["/rewind 1 of 1 both"] = Reply(text="Went back.")
     async with staged(session) as stage:
         stage.keys("\x1b\x1b")
@@ -355,7 +353,7 @@ async def test_what_is_typed_behind_a_choice_is_for_the_prompt() -> None:
 
 @pytest.mark.integration
 async def test_arrows_for_a_menu_that_does_not_come_are_forgotten() -> None:
-    session = picking(menu=Menu(title="Nothing", items=()))
+    session = picking(menu=Menu("Nothing", ()))
     async with staged(session, history=None) as stage:
         stage.keys("earlier\r")
         await stage.until(lambda: session.lines == ["earlier"] and not stage.terminal.work.is_busy)
@@ -417,20 +415,17 @@ CONSENTS = {
     "/plan": offer_plan(),
     "/ports 8123": Reply(
         menu=Menu(
-            title="Forward port 8123?",
-            items=(
-                MenuItem(line="/ports", label="no"),
-                MenuItem(line="/ports 8123 open", label="yes, forward it"),
-            ),
+            "Forward port 8123?",
+            (MenuItem("/ports", "no"), MenuItem("/ports 8123 open", "yes, forward it")),
             is_numbered=False,
         )
     ),
     "/sandbox off": Reply(
         menu=Menu(
-            title="Turn the sandbox off?",
-            items=(
-                MenuItem(line="/sandbox", label="no, keep it"),
-                MenuItem(line="/sandbox off now", label="yes, without the sandbox"),
+            "Turn the sandbox off?",
+            (
+                MenuItem("/sandbox", "no, keep it"),
+                MenuItem("/sandbox off now", "yes, without the sandbox"),
             ),
             is_numbered=False,
         )

@@ -17,7 +17,7 @@ from ybs.config.host import Host
 from ybs.config.key_store import stored_key
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.terminal.start.setup import choose, find_offers, set_up
-from ybs.providers.nearby import OLLAMA, Knock, NearModel, NearServer
+from ybs.providers.nearby import OLLAMA, NearModel, NearServer, ProbeResult
 
 NOTHING: Mapping[str, str] = {}
 KEYS = {"OPENAI_API_KEY": "sk-" + "x" * 20}
@@ -185,10 +185,10 @@ def test_a_server_at_an_address_is_asked_for_its_models(
 ) -> None:
     names: list[str] = []
 
-    async def ask(_endpoint: str, _key: str = "") -> Knock:
-        return Knock("open", tuple(names))
+    async def ask(_endpoint: str, _key: str = "") -> ProbeResult:
+        return ProbeResult("open", tuple(names))
 
-    monkeypatch.setattr("ybs.providers.nearby.knock", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     number, address = number_of("another server"), "http://127.0.0.1:1"
     taken: list[Any] = []
     for models, answers in (
@@ -212,11 +212,11 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
 ) -> None:
     asked: list[str] = []
 
-    async def ask(endpoint: str, _key: str = "") -> Knock:
+    async def ask(endpoint: str, _key: str = "") -> ProbeResult:
         asked.append(endpoint)
-        return Knock("silent")
+        return ProbeResult("silent")
 
-    monkeypatch.setattr("ybs.providers.nearby.knock", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     number = number_of("another server")
     assert choose(host_with(), reader(number, "nonsense", "ftp://a", "http://a:x", "", "q")) is None
     shown = capsys.readouterr().out
@@ -322,9 +322,7 @@ def test_what_goes_before_the_choice_is_named(
 
 
 def test_forty_columns_break_no_word(
-    servers: list[NearServer],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    servers: list[NearServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "40")
@@ -339,10 +337,7 @@ def test_forty_columns_break_no_word(
 
 @pytest.mark.parametrize(
     ("answer", "asks", "words"),
-    [
-        ("2", True, "Edits are asked about."),
-        ("1", False, "Edits are made without asking."),
-    ],
+    [("2", True, "Edits are asked about."), ("1", False, "Edits are made without asking.")],
 )
 def test_whether_edits_are_asked_about_is_asked_once(
     servers: list[NearServer],
@@ -372,8 +367,8 @@ def test_without_an_answer_about_edits_nothing_is_written(
 def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def take(_host: Host, _provider: object, _key: str) -> Knock:
-        return Knock("open")
+    async def take(_host: Host, _provider: object, _key: str) -> ProbeResult:
+        return ProbeResult("open")
 
     monkeypatch.setattr("ybs.providers.nearby.try_key", take)
     key = KEYS["OPENAI_API_KEY"]
@@ -393,8 +388,8 @@ def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
 def test_a_providers_name_leads_to_its_key_at_once(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def take(_host: Host, _provider: object, _key: str) -> Knock:
-        return Knock("open")
+    async def take(_host: Host, _provider: object, _key: str) -> ProbeResult:
+        return ProbeResult("open")
 
     def model_at(_address: str, key: str, _read: object) -> tuple[str, str]:
         return "m", key
@@ -468,11 +463,11 @@ def test_a_preset_is_asked_for_its_models_with_the_key_that_was_given(
 ) -> None:
     asked: list[tuple[str, str]] = []
 
-    async def ask(endpoint: str, key: str = "") -> Knock:
+    async def ask(endpoint: str, key: str = "") -> ProbeResult:
         asked.append((endpoint, key))
-        return Knock("open", ("big", "small"))
+        return ProbeResult("open", ("big", "small"))
 
-    monkeypatch.setattr("ybs.providers.nearby.knock", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     key = KEYS["OPENAI_API_KEY"]
     number = number_of("a provider")
     assert set_up(host_with(), reader(number, "groq", key, "small"))
@@ -488,10 +483,10 @@ def test_a_preset_is_asked_for_its_models_with_the_key_that_was_given(
 def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def ask(_endpoint: str, key: str = "") -> Knock:
-        return Knock("open", ("only",)) if key == "right" else Knock("locked")
+    async def ask(_endpoint: str, key: str = "") -> ProbeResult:
+        return ProbeResult("open", ("only",)) if key == "right" else ProbeResult("locked")
 
-    monkeypatch.setattr("ybs.providers.nearby.knock", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     number = number_of("another server")
     chosen = choose(host_with(), reader(number, "http://127.0.0.1:1", "wrong", "right"))
     assert chosen is not None

@@ -48,7 +48,7 @@ class AnswerDrawing:
             case ThinkingStreamed():
                 self._think(event.text)
             case ToolCallStreamed():
-                self._live.count_piece(f"preparing a call of {verb(event.name)}", event.text)
+                self._live.count_delta(f"preparing a call of {verb(event.name)}", event.text)
             case AssistantSaid():
                 self._end(event)
 
@@ -78,7 +78,7 @@ class AnswerDrawing:
 
     def _stream(self, text: str) -> None:
         if not self._is_shown_live:
-            self._live.count_piece("answering", text)
+            self._live.count_delta("answering", text)
             return
         self._streamed.append(text)
         recent = "".join(self._streamed[-_MOST_PIECES:])
@@ -87,7 +87,7 @@ class AnswerDrawing:
         elif self._is_open:
             self._think(text)
         else:
-            self._live.count_piece("answering", text)
+            self._live.count_delta("answering", text)
             self._draw_blocks(self._live.blocks.feed(text))
 
     def _end_unopened(self, thought: str, answer: str) -> None:

@@ -91,7 +91,7 @@ class Blocks:
             yield from self._grow(line)
 
     def finish(self) -> Iterator[Block]:
-        """Yield what is left; the next piece begins a new text."""
+        """Yield the rest; the next piece begins a new text."""
         if self._size:
             yield from self._end_line()
         self._is_rest = False

@@ -108,7 +108,7 @@ def _mark_words(rows: Sequence[_Row]) -> None:
 
 
 def _changed(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return which parts of two lines differ; none where they have little in common."""
+    """Return the differing parts of two lines; none if they have little in common."""
     if max(len(old), len(new)) > _MOST_COMPARED:
         return [], []
     from difflib import SequenceMatcher

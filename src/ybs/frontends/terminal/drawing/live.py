@@ -1,4 +1,4 @@
-"""What is drawn above the prompt while a turn runs, and vanishes: the spinner, running calls, the open block."""
+"""The live area above the prompt while a turn runs: the spinner, running calls, the open block."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -97,14 +97,14 @@ class LiveArea:
         self.activity = activity
         self.streamed_characters = 0
 
-    def count_piece(self, activity: str, text: str) -> None:
+    def count_delta(self, activity: str, text: str) -> None:
         """Count a piece of what the model writes."""
         self.activity = activity
         self.streamed_characters += len(text)
 
     def think(self, text: str) -> None:
         """Show the end of what the model thinks."""
-        self.count_piece("thinking", text)
+        self.count_delta("thinking", text)
         self.thinking = (self.thinking + text)[-MAX_THINKING:]
 
     def end_thinking(self) -> None:

@@ -7,39 +7,13 @@ from msgspec.structs import replace
 
 from ybs.commands.advice import advised
 from ybs.config.schema import UiSettings
+from ybs.core import events
 from ybs.core.envelope import Envelope
-from ybs.core.events import (
-    AssistantSaid,
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    FilesChanged,
-    FilesRestored,
-    Noticed,
-    PromptRead,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.events import Event
 from ybs.core.wording import plural
 from ybs.frontends.terminal.drawing.answer import AnswerDrawing
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
-from ybs.frontends.terminal.drawing.folds import Fold, Folds
+from ybs.frontends.terminal.drawing.folds import Fold, Folds, TypedLines
 from ybs.frontends.terminal.drawing.live import MAX_OUTPUT, LiveArea, RunningCall
 from ybs.frontends.terminal.drawing.page import Canvas, Kind, Page
 from ybs.frontends.terminal.drawing.steps import (
@@ -60,7 +34,6 @@ from ybs.frontends.terminal.drawing.steps import (
     steps_of,
     todo_lines,
 )
-from ybs.frontends.terminal.drawing.typed import TypedLines
 from ybs.frontends.terminal.sub_agents import SubAgentView, end_words
 from ybs.frontends.terminal.words import (
     cells,
@@ -79,7 +52,7 @@ from ybs.frontends.terminal.words import (
     verb,
     wrap_words,
 )
-from ybs.session.injection import FAILED, command_of, ending_of, wall_of
+from ybs.session.injection import FAILED, command_of, denial_of, ending_of
 from ybs.session.status import View
 from ybs.tools.calls.describing import subject
 
@@ -91,12 +64,7 @@ class Renderer(Page):
     """A sink of events. `view` says what the person wants to see of them."""
 
     def __init__(
-        self,
-        canvas: Canvas,
-        live: LiveArea,
-        settings: UiSettings,
-        *,
-        view: View | None = None,
+        self, canvas: Canvas, live: LiveArea, settings: UiSettings, *, view: View | None = None
     ) -> None:
         super().__init__(canvas, live)
         self._settings = settings
@@ -120,38 +88,49 @@ class Renderer(Page):
     def draw(self, event: Event) -> None:
         """Draw an event of the main agent."""
         match event:
-            case TextStreamed() | ThinkingStreamed() | ToolCallStreamed() | AssistantSaid():
+            case (
+                events.TextStreamed()
+                | events.ThinkingStreamed()
+                | events.ToolCallStreamed()
+                | events.AssistantSaid()
+            ):
                 self._answer.draw(event)
-            case ToolStarted() | ToolPrinted() | ToolFinished():
+            case events.ToolStarted() | events.ToolPrinted() | events.ToolFinished():
                 self._draw_call(event)
-            case RequestStarted() | RequestRetried() | PromptRead() | Noticed() | Compacted():
+            case (
+                events.RequestStarted()
+                | events.RequestRetried()
+                | events.PromptRead()
+                | events.Noticed()
+                | events.Compacted()
+            ):
                 self._draw_progress(event)
-            case TurnFinished() | FilesChanged():
+            case events.TurnFinished() | events.FilesChanged():
                 self._draw_end(event)
-            case UserSaid():
+            case events.UserSaid():
                 self._end_typed(event)
-            case ConfirmationAsked() | ConfirmationAnswered():
+            case events.ConfirmationAsked() | events.ConfirmationAnswered():
                 self._pause_call(event)
             case (
-                SessionStarted()
-                | SystemPrompted()
-                | SessionEnded()
-                | Titled()
-                | Rewound()
-                | Replaced()
-                | FilesRestored()
-                | StateChanged()
+                events.SessionStarted()
+                | events.SystemPrompted()
+                | events.SessionEnded()
+                | events.Titled()
+                | events.Rewound()
+                | events.Replaced()
+                | events.FilesRestored()
+                | events.StateChanged()
             ):
                 pass  # whoever asked for it says so
             case _:
                 assert_never(event)
 
-    def draw_again(self, events: Iterable[Event | Envelope]) -> None:
+    def draw_again(self, earlier: Iterable[Event | Envelope]) -> None:
         """Draw what was said and done before this session went on."""
-        for event in events:
+        for event in earlier:
             if isinstance(event, Envelope):
                 self(event)
-            elif isinstance(event, UserSaid):
+            elif isinstance(event, events.UserSaid):
                 self.echo(event.content)
             else:
                 self.draw(event)
@@ -193,18 +172,20 @@ class Renderer(Page):
                 lines = output_lines(fold.whole(), width - len(detail_margin(width)))
                 return [paint.dim(detail_margin(width) + line).rstrip() for line in lines]
 
-    def _draw_call(self, event: ToolStarted | ToolPrinted | ToolFinished) -> None:
+    def _draw_call(
+        self, event: events.ToolStarted | events.ToolPrinted | events.ToolFinished
+    ) -> None:
         match event:
-            case ToolStarted():
+            case events.ToolStarted():
                 about = subject(bytes(event.arguments))
                 now = self.live.clock()
                 call = RunningCall(event.name, about, now, arguments=bytes(event.arguments))
                 self.live.calls[event.id] = call
-            case ToolPrinted() if event.id in self.live.calls:
+            case events.ToolPrinted() if event.id in self.live.calls:
                 self.live.add_output(event.id, event.text)
-            case ToolPrinted():
+            case events.ToolPrinted():
                 self._print_typed(self._typed.feed(event.text, is_whole=self._view.is_verbose))
-            case ToolFinished():
+            case events.ToolFinished():
                 self._end_call(event)
 
     def _print_typed(self, lines: list[str]) -> None:
@@ -222,7 +203,7 @@ class Renderer(Page):
         if whole := self._typed.whole:
             self._folds.add(f"! {command_of(content)}".rstrip(), whole)
 
-    def _end_typed(self, event: UserSaid) -> None:
+    def _end_typed(self, event: events.UserSaid) -> None:
         self._finish_typed(event.content if event.origin == "shell" else "")
         if event.origin == "guard":
             self._tell_reminder(event.content)
@@ -246,11 +227,11 @@ class Renderer(Page):
             ending = f"{ending} {self.canvas.signs.dot} {took}"
         if ending:
             self.note(ending, "info" if is_good else "error")
-        if wall := wall_of(content):
-            self.note(own_shell_hint(wall, command_of(content)), "info")
+        if denial := denial_of(content):
+            self.note(own_shell_hint(denial, command_of(content)), "info")
 
-    def _pause_call(self, event: ConfirmationAsked | ConfirmationAnswered) -> None:
-        if isinstance(event, ConfirmationAsked):
+    def _pause_call(self, event: events.ConfirmationAsked | events.ConfirmationAnswered) -> None:
+        if isinstance(event, events.ConfirmationAsked):
             self._asked.add(event.id)
             self._unanswered.add(event.id)
             self.live.pause(event.id)
@@ -258,7 +239,7 @@ class Renderer(Page):
             self._unanswered.discard(event.id)
             self.live.resume(event.id)
 
-    def _end_call(self, event: ToolFinished) -> None:
+    def _end_call(self, event: events.ToolFinished) -> None:
         call = self.live.calls.pop(event.id, None)
         was_asked = event.id in self._asked
         self._asked.discard(event.id)
@@ -279,7 +260,7 @@ class Renderer(Page):
         self.put("step", "\n".join(self._call_lines(event, call, was_asked=was_asked)))
 
     def _call_lines(
-        self, event: ToolFinished, call: RunningCall, *, was_asked: bool
+        self, event: events.ToolFinished, call: RunningCall, *, was_asked: bool
     ) -> Iterator[str]:
         width, paint, signs = self.canvas.width() - 1, self.canvas.paint, self.canvas.signs
         yield step_line(event, call.about, width, paint, signs)
@@ -291,7 +272,7 @@ class Renderer(Page):
         if event.success and not was_asked and (changed := diff_of(event)):
             yield from self._diff(f"{verb(event.name)} {call.about}", changed, width)
 
-    def _detail(self, event: ToolFinished, call: RunningCall, width: int) -> Iterator[str]:
+    def _detail(self, event: events.ToolFinished, call: RunningCall, width: int) -> Iterator[str]:
         signs, room = self.canvas.signs, width - len(detail_margin(width))
         is_whole = self._view.is_verbose
         shown = detail_of(event, room, signs, call.tail, is_whole=is_whole)
@@ -334,22 +315,27 @@ class Renderer(Page):
         return hint
 
     def _draw_progress(
-        self, event: RequestStarted | RequestRetried | PromptRead | Noticed | Compacted
+        self,
+        event: events.RequestStarted
+        | events.RequestRetried
+        | events.PromptRead
+        | events.Noticed
+        | events.Compacted,
     ) -> None:
         match event:
-            case RequestStarted():
+            case events.RequestStarted():
                 self._retry_reason = ""
                 self._answer.begin()
                 if event.decision:
                     self.note(routed_words(event))
                 self.live.wait(f"waiting for {one_line(event.model)}")
-            case RequestRetried():
+            case events.RequestRetried():
                 self._tell_retry(event)
-            case PromptRead():
+            case events.PromptRead():
                 self.live.wait(reading_words(event))
-            case Noticed():
+            case events.Noticed():
                 self.note(advised(event.text, event.remedies, separator=" "), event.level)
-            case Compacted():
+            case events.Compacted():
                 self.note(compaction_words(event, "→"))
 
     def fail(self, message: str, kind: Kind = "text") -> None:
@@ -362,23 +348,23 @@ class Renderer(Page):
     def _draw_sub_agent(self, name: str, event: Event) -> None:
         agent = self.live.sub_agents.add(name, event)
         match event:
-            case Noticed(level="warning" | "error"):
+            case events.Noticed(level="warning" | "error"):
                 said = advised(event.text, event.remedies, separator=" ")
                 self.note(f"{name}: {said}", event.level)
-            case ConfirmationAsked():
+            case events.ConfirmationAsked():
                 self.live.pause(f"{name} {event.id}")
-            case ConfirmationAnswered():
+            case events.ConfirmationAnswered():
                 self.live.resume(f"{name} {event.id}")
-            case TurnFinished() if agent is not None:
+            case events.TurnFinished() if agent is not None:
                 self._end_sub_agent(agent, event)
             case _:
                 pass
 
-    def _end_sub_agent(self, agent: SubAgentView, event: TurnFinished) -> None:
+    def _end_sub_agent(self, agent: SubAgentView, event: events.TurnFinished) -> None:
         """Draw a sub-agent that is done as if it were a call."""
         figures = agent.figures(f" {self.canvas.signs.dot} ")
         is_done = event.reason == "done"
-        finished = ToolFinished(
+        finished = events.ToolFinished(
             id="",
             name=agent.name,
             success=is_done,
@@ -392,7 +378,7 @@ class Renderer(Page):
         if agent.told:
             self._folds.add(f"{agent.name} {agent.task}", agent.told.text)
 
-    def _tell_retry(self, event: RequestRetried) -> None:
+    def _tell_retry(self, event: events.RequestRetried) -> None:
         """Say why a request is sent again, once for each reason; how often is told in passing."""
         self._answer.break_off()
         reason = reason_of(event.message)
@@ -401,15 +387,15 @@ class Renderer(Page):
             self._retry_reason = reason
             self.note(retry_words(event))
 
-    def _draw_end(self, event: TurnFinished | FilesChanged) -> None:
-        if isinstance(event, TurnFinished):
+    def _draw_end(self, event: events.TurnFinished | events.FilesChanged) -> None:
+        if isinstance(event, events.TurnFinished):
             self._end_turn(event)
         elif event.paths and not self._has_told_undo:
             self._has_told_undo = True
             count = plural(len(event.paths), "file")
             self.note(f"{count} changed: /diff shows it, /undo takes it back")
 
-    def _end_turn(self, event: TurnFinished) -> None:
+    def _end_turn(self, event: events.TurnFinished) -> None:
         self._answer.end_thinking()
         self.flush()
         self._finish_typed()

@@ -76,7 +76,7 @@ def running_line(call: str, seconds: float, width: int, paint: Paint, frame: str
 
 
 def call_text(name: str, about: str, width: int) -> str:
-    """Say which call it is."""
+    """Return a title for the call."""
     return f"{verb(name).ljust(VERB_WIDTH - 1) if width >= NARROW else verb(name)} {about}"
 
 
@@ -135,7 +135,7 @@ def arguments_of(arguments: bytes, about: str) -> str:
 
 
 def quiet_output_of(finished: ToolFinished, printed: str = "") -> str:
-    """Return what the model was given of a call below which nothing is drawn."""
+    """Return the output that the model got from a call whose result is not drawn."""
     is_drawn = (streams_of(finished) or printed).strip() or has_diff(finished)
     is_drawn = is_drawn or "stdout" in _display(finished)  # a command that wrote nothing
     if is_drawn or not finished.success or finished.output.strip() == finished.summary.strip():
@@ -158,7 +158,7 @@ def _lines_of(finished: ToolFinished) -> int:
 def _output_end(
     output: str, width: int, signs: Signs, written: int, *, is_whole: bool
 ) -> tuple[list[str], bool]:
-    """Keep the last lines, whole or each cut to one row, say how many are left out, and tell whether any is cut."""
+    """Keep the last lines, whole or each cut to one row, say how many are left out, and return whether any is cut as well."""
     lines = [shown for line in output.split("\n") if (shown := shown_line(line))]
     most = MAX_FAILED_OUTPUT if is_whole else MAX_OUTPUT
     rows: list[str] = []
@@ -177,12 +177,12 @@ def _output_end(
 
 
 def hidden_text(count: int, signs: Signs) -> str:
-    """Say how many lines are left out."""
+    """Return how many lines are left out."""
     return f"{signs.more} {count} lines"
 
 
 def diff_of(finished: ToolFinished) -> str:
-    """Return what a call changed in files as a unified diff."""
+    """Return the file changes of a call as a unified diff."""
     from ybs.tools.editing.diff import diff_of_change  # few calls change anything
 
     diffs = filter(None, map(diff_of_change, finished.changes))

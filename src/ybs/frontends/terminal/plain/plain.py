@@ -17,24 +17,14 @@ from ybs import __version__
 from ybs.commands.advice import told
 from ybs.commands.command import as_meant
 from ybs.commands.figures import number_in
-from ybs.commands.plan import offer_plan
+from ybs.commands.models import offer_plan
+from ybs.core import events
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
-from ybs.core.events import (
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    Noticed,
-    RequestRetried,
-    ToolFinished,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core.events import Event
 from ybs.core.ports import Answer, Question
 from ybs.frontends.layout import lines_of
-from ybs.frontends.terminal.notify import BELL, LONG_SECONDS
+from ybs.frontends.terminal.output import BELL, LONG_SECONDS
 from ybs.frontends.terminal.own_shell import run_own
 from ybs.frontends.terminal.plain.line_input import InputLines, as_answer, is_answer
 from ybs.frontends.terminal.plain.sentences import (
@@ -330,14 +320,18 @@ class PlainTerminal(Sender):
             self._sentences.of(event) if is_main else self._sub_agents.of(envelope.agent, event)
         ):
             self._held.append(text) if self._one_question.locked() else self._tell(text)
-        if is_main and isinstance(event, TurnFinished) and event.duration_seconds >= LONG_SECONDS:
+        if (
+            is_main
+            and isinstance(event, events.TurnFinished)
+            and event.duration_seconds >= LONG_SECONDS
+        ):
             self._call()
 
     def _tell_again(self, event: Event | Envelope) -> None:
         """Print what was said or done before this session went on."""
         if isinstance(event, Envelope):
             self._on_event(event)
-        elif isinstance(event, UserSaid):
+        elif isinstance(event, events.UserSaid):
             self._tell(fold_line(f"{PROMPT}{event.content}"))
         elif text := self._sentences.of(event):
             self._tell(text)
@@ -402,7 +396,7 @@ class SubAgentSentences:
             return fold_line(
                 f"{name} begins{f': {agent.task}' * bool(agent.task)}".rstrip(".") + "."
             )
-        if isinstance(event, TurnFinished):
+        if isinstance(event, events.TurnFinished):
             self._sentences.pop(name, None)
             return self._end(agent, event) if agent is not None else ""
         return self._made(name).of(event) if _is_told(event) else ""
@@ -412,7 +406,7 @@ class SubAgentSentences:
             self._sentences[name] = self._make(name)
         return self._sentences[name]
 
-    def _end(self, agent: SubAgentView, event: TurnFinished) -> str:
+    def _end(self, agent: SubAgentView, event: events.TurnFinished) -> str:
         used = f"{agent.figures(', ')}, {duration(agent.took_seconds(event, self._clock()))}"
         if event.reason == "done":
             return fold_line(f"{agent.name} is done: {used}.")
@@ -423,11 +417,16 @@ class SubAgentSentences:
 def _is_told(event: Event) -> bool:
     """Return whether the event is about a call, or worth a line of its own. The rest is the sub-agent's own matter."""
     match event:
-        case ToolStarted() | ToolFinished():
+        case events.ToolStarted() | events.ToolFinished():
             return True
-        case ConfirmationAsked() | ConfirmationAnswered() | Compacted() | RequestRetried():
+        case (
+            events.ConfirmationAsked()
+            | events.ConfirmationAnswered()
+            | events.Compacted()
+            | events.RequestRetried()
+        ):
             return True
-        case Noticed():
+        case events.Noticed():
             return event.level != "info"
         case _:
             return False

@@ -1,37 +1,12 @@
-"""What happens, told in whole sentences: for the plain terminal."""
+"""Events in whole sentences, for the plain terminal."""
 
 from collections.abc import Callable
 from typing import assert_never
 
 from ybs.commands.advice import advised
-from ybs.core.events import (
-    AssistantSaid,
-    Compacted,
-    ConfirmationAnswered,
-    ConfirmationAsked,
-    Event,
-    FilesChanged,
-    FilesRestored,
-    Noticed,
-    PromptRead,
-    Replaced,
-    RequestRetried,
-    RequestStarted,
-    Rewound,
-    SessionEnded,
-    SessionStarted,
-    StateChanged,
-    SystemPrompted,
-    TextStreamed,
-    ThinkingStreamed,
-    Titled,
-    ToolCallStreamed,
-    ToolFinished,
-    ToolPrinted,
-    ToolStarted,
-    TurnFinished,
-    UserSaid,
-)
+from ybs.core import events
+from ybs.core.events import Event
+from ybs.frontends.terminal.drawing.folds import TypedLines
 from ybs.frontends.terminal.drawing.steps import (
     NOT_RUN,
     arguments_of,
@@ -40,7 +15,6 @@ from ybs.frontends.terminal.drawing.steps import (
     output_lines,
     streams_of,
 )
-from ybs.frontends.terminal.drawing.typed import TypedLines
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import ASCII
 from ybs.frontends.terminal.words import (
@@ -58,7 +32,7 @@ from ybs.frontends.terminal.words import (
     wrap,
 )
 from ybs.security.unicode import printable
-from ybs.session.injection import FAILED, command_of, ending_of, wall_of
+from ybs.session.injection import FAILED, command_of, denial_of, ending_of
 from ybs.tools.calls.describing import subject
 
 #: Columns that sentences take; who reads a screen aloud does not care, and most screens have them.
@@ -119,18 +93,18 @@ class Sentences:
 
     def of(self, event: Event) -> str:
         """Return the sentence for an event; "" where there is nothing to tell."""
-        if isinstance(event, ThinkingStreamed):
+        if isinstance(event, events.ThinkingStreamed):
             self._thought += event.text if self._session.view.is_verbose else ""
             return ""
-        if isinstance(event, ToolStarted):
+        if isinstance(event, events.ToolStarted):
             self._about[event.id] = about = subject(bytes(event.arguments))
             self._arguments[event.id] = arguments_of(bytes(event.arguments), about)
             self._calls[event.id] = f"{verb(event.name)} {about}".strip()
-        if isinstance(event, ConfirmationAsked):
+        if isinstance(event, events.ConfirmationAsked):
             self._answered[event.id] = False
-        if isinstance(event, ConfirmationAnswered) and event.id in self._answered:
+        if isinstance(event, events.ConfirmationAnswered) and event.id in self._answered:
             self._answered[event.id] = True  # else it was a rule that decided
-        if isinstance(event, ToolPrinted):
+        if isinstance(event, events.ToolPrinted):
             if event.id in self._about:
                 return ""
             is_whole = self._session.view.is_verbose
@@ -138,7 +112,7 @@ class Sentences:
         return "\n".join(filter(None, (self._end_thought(), self._sentence(event))))
 
     def still(self, seconds: float) -> str:
-        """Say what has been going on for so long."""
+        """Return a sentence about the long-running activity."""
         time = f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
         if not self._calls:
             return f"Still working, {time}."
@@ -151,36 +125,41 @@ class Sentences:
 
     def _sentence(self, event: Event) -> str:
         match event:
-            case AssistantSaid(content=said):
+            case events.AssistantSaid(content=said):
                 return f"\n{fold_prose(printable(said).strip())}\n" if said.strip() else ""
-            case ToolFinished():
+            case events.ToolFinished():
                 self._calls.pop(event.id, None)
                 return self._call_sentence(event)
-            case RequestRetried() | RequestStarted() | Noticed() | Compacted():
+            case (
+                events.RequestRetried()
+                | events.RequestStarted()
+                | events.Noticed()
+                | events.Compacted()
+            ):
                 return self._note_sentence(event)
-            case UserSaid():
+            case events.UserSaid():
                 return self._ending_sentence(event.content) if event.origin == "shell" else ""
-            case TurnFinished():
+            case events.TurnFinished():
                 self._calls.clear()
                 return self._end_sentence(event)
             case (
-                PromptRead()
-                | TextStreamed()
-                | ThinkingStreamed()
-                | ToolCallStreamed()
-                | ToolStarted()
-                | ToolPrinted()
-                | ConfirmationAsked()
-                | ConfirmationAnswered()
-                | SessionStarted()
-                | SystemPrompted()
-                | SessionEnded()
-                | StateChanged()
-                | Titled()
-                | Rewound()
-                | Replaced()
-                | FilesChanged()
-                | FilesRestored()
+                events.PromptRead()
+                | events.TextStreamed()
+                | events.ThinkingStreamed()
+                | events.ToolCallStreamed()
+                | events.ToolStarted()
+                | events.ToolPrinted()
+                | events.ConfirmationAsked()
+                | events.ConfirmationAnswered()
+                | events.SessionStarted()
+                | events.SystemPrompted()
+                | events.SessionEnded()
+                | events.StateChanged()
+                | events.Titled()
+                | events.Rewound()
+                | events.Replaced()
+                | events.FilesChanged()
+                | events.FilesRestored()
             ):
                 return ""  # not a sentence of its own
             case _:
@@ -190,24 +169,27 @@ class Sentences:
         thought, self._thought = one_line(self._thought), ""
         return fold_line(f"Thought: {shorten(thought, MOST_THOUGHT, '...')}") if thought else ""
 
-    def _note_sentence(self, event: RequestRetried | RequestStarted | Noticed | Compacted) -> str:
-        if isinstance(event, RequestStarted):
+    def _note_sentence(
+        self,
+        event: events.RequestRetried | events.RequestStarted | events.Noticed | events.Compacted,
+    ) -> str:
+        if isinstance(event, events.RequestStarted):
             return fold_line(self._who + _sentence(routed_words(event))) if event.decision else ""
-        if isinstance(event, Noticed):
+        if isinstance(event, events.Noticed):
             said = advised(event.text, event.remedies, separator=" ")
             return fold_line(f"{self._who}{event.level.capitalize()}: {one_line(said)}")
-        if isinstance(event, Compacted):
+        if isinstance(event, events.Compacted):
             return fold_line(self._who + _sentence(compaction_words(event, "to")))
         return fold_line(self._who + _sentence(retry_words(event)))
 
-    def _call_sentence(self, event: ToolFinished) -> str:
+    def _call_sentence(self, event: events.ToolFinished) -> str:
         about, is_answered = self._about.pop(event.id, ""), self._answered.pop(event.id, None)
         sentence = self._whole_call_sentence(event, about, is_answered=is_answered)
         self._arguments.pop(event.id, None)
         return sentence
 
     def _whole_call_sentence(
-        self, event: ToolFinished, about: str, *, is_answered: bool | None
+        self, event: events.ToolFinished, about: str, *, is_answered: bool | None
     ) -> str:
         if not self._session.config.ui.show_tool_calls:
             return ""
@@ -221,7 +203,9 @@ class Sentences:
         first = fold_line(f"{call}: {state}{end.removesuffix('.')}.")
         return "\n".join([first, *self._details(event)])
 
-    def _failure_sentence(self, event: ToolFinished, call: str, *, is_answered: bool | None) -> str:
+    def _failure_sentence(
+        self, event: events.ToolFinished, call: str, *, is_answered: bool | None
+    ) -> str:
         """Print why a call failed: the beginning of what the model reads, and all of it where the work is shown whole."""
         state = "refused" if event.is_refused else "failed"
         if is_answered is not None and (event.is_refused or not is_answered):
@@ -232,7 +216,7 @@ class Sentences:
         why = one_line(said).removesuffix(".")
         return filled(shorten(f"{call}: {state}{f', {why}' * bool(why)}.", MOST_FAILURE, "..."))
 
-    def _details(self, event: ToolFinished) -> list[str]:
+    def _details(self, event: events.ToolFinished) -> list[str]:
         is_whole, given = self._session.view.is_verbose, self._arguments.get(event.id, "")
         if self._who and not is_whole:
             return []
@@ -245,11 +229,11 @@ class Sentences:
         ending, _ = ending_of(content)
         if ending and not content.startswith(FAILED):
             ending = f"{ending}, after {duration(self._watch.worked_seconds)}"
-        wall = wall_of(content)
-        hint = fold_line(own_shell_hint(wall, command_of(content)) + ".") if wall else ""
+        denial = denial_of(content)
+        hint = fold_line(own_shell_hint(denial, command_of(content)) + ".") if denial else ""
         return "\n".join(filter(None, [*self._typed.finish(), fold_line(_sentence(ending)), hint]))
 
-    def _end_sentence(self, event: TurnFinished) -> str:
+    def _end_sentence(self, event: events.TurnFinished) -> str:
         message = advised(event.message, event.remedies)
         ends = {"done": "", "interrupted": "Stopped.", "error": f"Error: {message}"}
         sentences = [*self._typed.finish()]

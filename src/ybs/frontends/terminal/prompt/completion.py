@@ -9,12 +9,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition, has_completions, is_done
 from prompt_toolkit.formatted_text import StyleAndTextTuples
-from prompt_toolkit.layout import (
-    ConditionalContainer,
-    FormattedTextControl,
-    HSplit,
-    Window,
-)
+from prompt_toolkit.layout import ConditionalContainer, FormattedTextControl, HSplit, Window
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.utils import get_cwidth
@@ -70,7 +65,7 @@ class YbsCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Yield what fits before the cursor."""
+        """Yield the completions for the text before the cursor."""
         is_shell = _is_shell(document)
         line = document.current_line_before_cursor[-_MOST_LINE:]
         if complete_event.completion_requested if is_shell else open_mention(line):
@@ -83,7 +78,7 @@ class YbsCompleter(Completer):
     def get_completions(
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
-        """Yield what fits before the cursor, by what is known now."""
+        """Yield the completions for the text before the cursor, from the current index."""
         line = document.current_line_before_cursor[-_MOST_LINE:]
         if _is_shell(document):
             return self._shell_paths(line) if complete_event.completion_requested else ()

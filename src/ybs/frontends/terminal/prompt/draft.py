@@ -38,7 +38,7 @@ class PromptDraft(Buffer):
         return NO_COMMAND + words if is_hidden else words
 
     def take(self) -> str:
-        """Return what is typed, remember it and begin anew; "" where nothing is typed."""
+        """Return the typed text, remember it and clear the draft; "" if nothing is typed."""
         if words := self.words:
             self.pastes.note_sent(words, _BROKEN.sub("\ufffd", self.text.strip()))
             self.append_to_history()
@@ -81,11 +81,7 @@ class PromptDraft(Buffer):
             self.give(text)
 
     def insert_text(
-        self,
-        data: str,
-        overwrite: bool = False,
-        move_cursor: bool = True,
-        fire_event: bool = True,
+        self, data: str, overwrite: bool = False, move_cursor: bool = True, fire_event: bool = True
     ) -> None:
         """Insert what is typed; a command takes the place of words that were put here and not touched since."""
         is_untouched = self.text and self.text == self._given and self.document.is_cursor_at_the_end

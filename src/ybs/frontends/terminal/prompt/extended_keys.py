@@ -172,7 +172,7 @@ class KeyParser(Vt100Parser):
         return (ahead.replace(b"\n", b"\r") + rest).decode(errors="surrogateescape")
 
     def flush(self) -> None:
-        """Take what was read for all that comes: Esc alone, or Alt with a sign; more than that is not a key."""
+        """Treat the input so far as complete: Esc alone, or Alt with a character; more than that is not a key."""
         begun, self._begun = self._begun, ""
         if len(begun) <= 2:
             super().feed(begun)
@@ -194,7 +194,7 @@ class KeyParser(Vt100Parser):
 
 
 def key_of(code: int, modifiers: int) -> Pressed:
-    """Return what prompt_toolkit calls a key; Ignore where it has no word for it."""
+    """Return prompt_toolkit's name of a key; Ignore if it has none."""
     bits = modifiers - 1
     is_shifted, is_ctrl, is_alt = bool(bits & _SHIFT), bits & _CTRL, bits & (_ALT | _META)
     if bits & _FOREIGN:

@@ -138,7 +138,7 @@ class _Listing:
         self._narrowed: tuple[str, list[int]] | None = None
 
     def first(self, recent: dict[str, int], limit: int) -> list[str]:
-        """Return what to offer before anything is typed: recent files, then the top of the project."""
+        """Return the completions for an empty word: recent files, then the top of the project."""
         used = [path for path in recent if path in self._numbers][:_FIRST_RECENT]
         top = [path for path in self._paths[: MOST_JUDGED * 5] if "/" not in path[:-1]]
         top.sort(key=lambda path: (not path.endswith("/"), path.startswith("."), path.lower()))

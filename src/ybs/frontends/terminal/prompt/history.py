@@ -1,4 +1,4 @@
-"""What was sent before, for each project: read after the first drawing, written beside the work, never in incognito."""
+"""The input history of each project: read after the first drawing, written beside the work, never in incognito."""
 
 import asyncio
 import threading
@@ -56,7 +56,7 @@ class LineHistory(History):
         self._count = 0
 
     async def load(self) -> AsyncGenerator[str]:
-        """Yield what was typed, the newest first."""
+        """Yield earlier inputs, the newest first."""
         if not self._loaded:
             older = await asyncio.to_thread(lambda: list(self.load_history_strings()))
             self._loaded = True

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import re
 import shlex
 import signal
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, vi_navigation_mode
-from prompt_toolkit.formatted_text import AnyFormattedText
+from prompt_toolkit.formatted_text import AnyFormattedText, StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
@@ -38,7 +40,6 @@ from prompt_toolkit.widgets import SearchToolbar
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.clipboard import NoImage, save_image
 from ybs.frontends.terminal.desk import Desk
-from ybs.frontends.terminal.drawing.fragments import fragments
 from ybs.frontends.terminal.output import begin_line
 from ybs.frontends.terminal.prompt.completion import STYLE, YbsCompleter, menu
 from ybs.frontends.terminal.prompt.draft import PromptDraft
@@ -350,3 +351,62 @@ def _read(file: Path) -> str:
     if len(data) > MOST_BYTES:
         raise NoEditor(f"the edited text is larger than {MOST_BYTES:,} bytes")
     return data.decode("utf-8", "replace").removesuffix("\n")
+
+
+_ATTRIBUTES = re.compile("\x1b\\[([0-9;]*)m")
+_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "gray")
+_BRIGHT = tuple(f"bright{name}" for name in _NAMES[1:-1])
+#: Attributes by their number (ECMA-48, SGR): the kind of attribute that it sets, and to what.
+_SETS = {
+    1: ("bold", "bold"),
+    2: ("dim", "dim"),
+    3: ("italic", "italic"),
+    4: ("underline", "underline"),
+    7: ("reverse", "reverse"),
+    9: ("strike", "strike"),
+    23: ("italic", ""),
+    24: ("underline", ""),
+    27: ("reverse", ""),
+    29: ("strike", ""),
+    39: ("front", ""),
+    49: ("ground", ""),
+    **{30 + place: ("front", f"ansi{name}") for place, name in enumerate(_NAMES)},
+    **{40 + place: ("ground", f"bg:ansi{name}") for place, name in enumerate(_NAMES)},
+    **{91 + place: ("front", f"ansi{name}") for place, name in enumerate(_BRIGHT)},
+    **{101 + place: ("ground", f"bg:ansi{name}") for place, name in enumerate(_BRIGHT)},
+    90: ("front", "ansibrightblack"),
+    97: ("front", "ansiwhite"),
+    100: ("ground", "bg:ansibrightblack"),
+    107: ("ground", "bg:ansiwhite"),
+}
+
+
+def fragments(text: str) -> StyleAndTextTuples:
+    """Turn text with attributes into runs of one style."""
+    runs: StyleAndTextTuples = []
+    style = ""
+    for index, part in enumerate(_ATTRIBUTES.split(text)):
+        if index % 2:
+            style = _changed(style, part)
+        elif part:
+            runs.append((style, part))
+    return runs
+
+
+@cache
+def _changed(style: str, numbers: str) -> str:
+    state = {_kind_of(word): word for word in style.split()}
+    for number in map(int, (numbers or "0").replace(";;", ";0;").strip(";").split(";")):
+        if number == 0:
+            state.clear()
+        elif number == 22:
+            state["bold"] = state["dim"] = ""
+        elif number in _SETS:
+            kind, word = _SETS[number]
+            state[kind] = word
+    return " ".join(filter(None, state.values()))
+
+
+@cache
+def _kind_of(word: str) -> str:
+    return next(kind for kind, name in _SETS.values() if name == word)

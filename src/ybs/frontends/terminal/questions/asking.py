@@ -2,16 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from prompt_toolkit.key_binding import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from ybs.core.ports import Answer, Question
-from ybs.frontends.terminal.drawing.render import Canvas, Renderer
+from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY
-from ybs.frontends.terminal.notify import WAITS
-from ybs.frontends.terminal.prompt.input import Prompt
+from ybs.frontends.terminal.output import WAITS
 from ybs.frontends.terminal.questions.confirm import (
     TYPE_ANSWER,
     PendingQuestion,
@@ -20,9 +18,7 @@ from ybs.frontends.terminal.questions.confirm import (
     kept_words,
     question_text,
 )
-from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.words import one_line, shorten
-from ybs.session.status import Status
 
 TOO_EARLY = "that key was pressed before the question could be read: press it again"
 MODE_WAITS = "answer the question first; a new mode applies to later calls only"
@@ -37,40 +33,10 @@ def listed_keys(keys: Sequence[str]) -> str:
     return f"{', '.join(keys)}, a number up to {len(keys)}, or the arrows and Enter"
 
 
-class QuestionFrontend(Protocol):
-    """Where questions are drawn, and where their keys come from."""
-
-    session: TerminalSession
-    canvas: Canvas
-    renderer: Renderer
-    window: Prompt
-    state: Status
-
-    def interrupt(self) -> None:
-        """Take Ctrl-C."""
-        ...
-
-    def stop(self) -> None:
-        """Take Esc: stop what asks."""
-        ...
-
-    def call(self, words: str) -> None:
-        """Call the person, who may look elsewhere."""
-        ...
-
-    def hint(self, text: str) -> None:
-        """Say something for a moment."""
-        ...
-
-    def unfold(self) -> None:
-        """Draw whole what was drawn shortened."""
-        ...
-
-
 class TerminalQuestions:
     """Asks the person; what else is asked meanwhile waits. `clock` counts seconds."""
 
-    def __init__(self, front: QuestionFrontend, clock: Callable[[], float]) -> None:
+    def __init__(self, front: Desk, clock: Callable[[], float]) -> None:
         self._front, self._clock = front, clock
         self._choice: PendingQuestion | None = None
         self._held = ""

@@ -20,14 +20,7 @@ from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
-from ybs.frontends.terminal.words import (
-    cells,
-    fold,
-    one_line,
-    shorten,
-    wrap_marked,
-    wrap_words,
-)
+from ybs.frontends.terminal.words import cells, fold, one_line, shorten, wrap_marked, wrap_words
 from ybs.security.unicode import printable
 from ybs.session.status import Status
 
@@ -246,7 +239,7 @@ def question_text(question: Question, state: Status, host: Host, canvas: Canvas)
 
 
 def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
-    """Say in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
+    """Return in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
     preview, name = question.preview, question.call.name
     if question.choices is not None:
         if name.startswith("mcp__"):  # a server's own question, whose title names it
@@ -316,7 +309,7 @@ def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
 
 
 def _how(question: Question | OpenQuestion, *, with_network: bool) -> str:
-    """Say what a yes means for the network, where that is the point."""
+    """Return the effect of a yes on the network, if the question is about it."""
     if with_network:
         return ", with network"
     return ", without network" if question.needs_network else ""
@@ -417,12 +410,12 @@ def grant_text(question: Question | OpenQuestion, *, with_network: bool = False)
 
 
 def withheld_text(question: Question) -> str:
-    """Say why "always" is not offered; empty where it is."""
+    """Return why "always" is not offered; empty where it is."""
     return f'"Always" is not offered: {printable(question.withheld)}' if question.withheld else ""
 
 
 def answer_text(answer: Answer, question: Question) -> str:
-    """Say what was answered, for the record on the screen."""
+    """Return the answer as text, for the record on the screen."""
     if question.choices is not None:
         return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = grant_text(question, with_network=answer.with_network)

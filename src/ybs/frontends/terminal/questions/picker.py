@@ -121,9 +121,7 @@ class Picker:
         if not shown:
             lines.append(
                 paint.dim(
-                    shorten(
-                        "  nothing matches; Backspace deletes the last letter", width, signs.more
-                    )
+                    shorten("  no match; Backspace deletes the last letter", width, signs.more)
                 )
             )
         lines.append(paint.dim(shorten(f"  {self._foot(len(shown), width)}", width, signs.more)))
@@ -160,7 +158,7 @@ class Picker:
             yield (paint.bold(paint.accent(text)) if is_chosen else text) + end
 
     def _number_of(self, item: MenuItem) -> str:
-        """Return what stands before an item: the number that chooses it."""
+        """Return the label before an item: the number that chooses it."""
         number = next(n for n, each in enumerate(self.menu.items, 1) if each is item)
         if self.is_question:
             return f"[{number}] "

@@ -19,8 +19,7 @@ from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.frontends.headless.advice import told
 from ybs.frontends.subcommands.tools import WEB, install
-from ybs.frontends.terminal.questions.late import ask_late, ask_secret, says_yes
-from ybs.frontends.terminal.start.edits import choose_edits
+from ybs.frontends.terminal.questions.late import ask_late, ask_secret, say, says_yes, show
 from ybs.frontends.terminal.start.offers import (
     PAGE,
     STARTER,
@@ -30,12 +29,11 @@ from ybs.frontends.terminal.start.offers import (
     offer_of,
     order,
 )
-from ybs.frontends.terminal.start.remarks import say, show
 from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
 
 if TYPE_CHECKING:
-    from ybs.providers.nearby import Knock
+    from ybs.providers.nearby import ProbeResult
     from ybs.providers.registry import Provider
 
 
@@ -77,15 +75,11 @@ def set_up(host: Host, read: Read = ask_late, *, using: str = "") -> bool:
 
 
 def settings_in_use(host: Host) -> Settings:
-    """Return what the settings say of the model."""
+    """Return a line about the configured model."""
     from ybs.trust.settings import load
 
     llm = load(host, folder=Path.cwd()).config.llm
-    return {
-        "llm.provider": llm.provider,
-        "llm.model": llm.model,
-        "llm.endpoint": llm.endpoint,
-    }
+    return {"llm.provider": llm.provider, "llm.model": llm.model, "llm.endpoint": llm.endpoint}
 
 
 def choose(
@@ -198,7 +192,7 @@ class _Choice:
         self._has_ready = offers[0].is_ready
 
     def run(self) -> Settings | None:
-        """Return what was chosen, or None to look again. Raises EOFError for leaving."""
+        """Return the choice, or None to look again. Raises EOFError for leaving."""
         if self._using:
             say(f"In use: {self._using}.\n")
         if self._has_ready or self._using:
@@ -271,7 +265,7 @@ _NOT_LISTED = "Please type a number or a name from the list; the beginning of a 
 
 
 def starter_facts() -> str:
-    """Say what the starter model takes."""
+    """Return the size and memory of the starter model, in words."""
     from importlib.util import find_spec
 
     runs = "runs here" if find_spec("xllamacpp") else "needs pip install 'ybs[local]'"
@@ -392,7 +386,7 @@ def _model_at(endpoint: str, key: str, read: Read) -> tuple[str, str]:
     """Return a model of the server at this address, as the person chooses it, and the key that it took."""
     from ybs.providers.wires import clean_endpoint
 
-    found, key = _knocked(endpoint, clean_endpoint(endpoint, "openai"), read, key)
+    found, key = _probed(endpoint, clean_endpoint(endpoint, "openai"), read, key)
     return _one_of(found.models, read), key
 
 
@@ -400,11 +394,11 @@ def _one_of(names: Sequence[str], read: Read) -> str:
     return _pick(names, read) if len(names) > 1 else "".join(names) or read("Model: ").strip()
 
 
-def _knocked(endpoint: str, address: str, read: Read, key: str = "") -> tuple["Knock", str]:
+def _probed(endpoint: str, address: str, read: Read, key: str = "") -> tuple["ProbeResult", str]:
     """Ask a server for its models, and the person for a key where it wants one. Return what it said, and the key."""
-    from ybs.providers.nearby import knock
+    from ybs.providers.nearby import probe
 
-    while (found := asyncio.run(knock(endpoint, key))).state == "locked":
+    while (found := asyncio.run(probe(endpoint, key))).state == "locked":
         say("The server refused this key." if key else f"{address} answers, but it needs a key.")
         if not (key := _read_key(read, "Key")):
             break
@@ -460,3 +454,36 @@ def _pick(names: Sequence[str], read: Read) -> str:
         if (place := meant(word, names)) is not None:
             return names[place]
         say(_NOT_LISTED)
+
+
+KEY = "safety.ask_before_edits"
+MODE_ASK = """\
+Unasked: any command, with the project read-only and no network, and edits of files that the model has read.
+ybs asks before a command writes or uses the network, and before files are created or deleted."""
+CHOICES = (
+    ("edit without asking", "you see each change, and /undo takes it back"),
+    ("ask before each edit", ""),
+)
+
+
+def choose_edits(host: Host, read: Read) -> None:
+    """Ask, and write the answer down; nothing is asked where the settings say it already. Raises ConfigError."""
+    from ybs.trust.settings import load
+
+    say(f"{MODE_ASK}\n")
+    if load(host, folder=Path.cwd()).origins[KEY].layer != "default":
+        return
+    names = [name for name, _ in CHOICES]
+    show(CHOICES)
+    try:
+        while (
+            place := meant(read("Files that the model has read: 1 or 2? ").strip(), names)
+        ) is None:
+            say("Please type 1 or 2.")
+    except (EOFError, KeyboardInterrupt):
+        say("")
+        return
+    write_settings({KEY: place == 1}, host.user_config_file)
+    say(
+        f"{('Edits are made without asking', 'Edits are asked about')[place]}. Change it with {KEY}.\n"
+    )

@@ -21,7 +21,7 @@ async function know(token) {
   const key = await subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
   const answer = await fetch(`/api/proof?nonce=${nonce}`);
   if (answer.status === 401) { showLogin(); throw new Gone('not logged in'); }
-  isKnown = await answer.text() === hex(await subtle.sign('HMAC', key, encoded(nonce)));
+  isKnown = await answer.text() === hex(await subtle.sign('HMAC', key, encoded(`${nonce} ${location.origin}`)));
   if (!isKnown) throw new Error('Another program answers in place of ybs.');
 }
 async function call(path, options = {}) {

@@ -22,7 +22,7 @@ from ybs.core.messages import Message, UserMessage
 NOWHERE = -1
 
 
-class Round(Struct, kw_only=True):
+class PastTurn(Struct, kw_only=True):
     """A turn: the message that it began with, and the place of that in the conversation (`NOWHERE`: there is none).
 
     `end` says how it ended, with `size` messages; None while it runs, where ybs was killed, and where a part of it was cut.
@@ -35,27 +35,27 @@ class Round(Struct, kw_only=True):
     size: int = 0
 
 
-class Rounds:
+class PastTurns:
     """Follows events. A rewind hides turns; another history can bring them back."""
 
     def __init__(self) -> None:
-        self._all: list[Round] = []
-        self._hidden: list[Round] = []
+        self._all: list[PastTurn] = []
+        self._hidden: list[PastTurn] = []
         self._undone: set[str] = set()
         #: How many turns have begun, rewound ones too.
         self.begun = 0
         self._is_running = self._is_wordless = False
 
     @property
-    def open(self) -> list[Round]:
+    def open(self) -> list[PastTurn]:
         """The turns that can be taken back, oldest first. What was undone in files is left out of them."""
-        rounds = (
+        turns = (
             replace(each, changed=None)
             if each.changed and each.changed.checkpoint in self._undone
             else each
             for each in self._all
         )
-        return [each for each in rounds if each.place != NOWHERE or each.changed]
+        return [each for each in turns if each.place != NOWHERE or each.changed]
 
     def add(self, event: Event, messages: Sequence[Message]) -> None:
         """Take an event; `messages` is the conversation after it."""
@@ -63,7 +63,7 @@ class Rounds:
             case UserSaid(origin="person" | "shell") if not self._is_running:
                 self._is_running = True
                 self.begun += 1
-                self._all.append(Round(message=event.message, place=len(messages) - 1))
+                self._all.append(PastTurn(message=event.message, place=len(messages) - 1))
                 self._hidden.clear()
             case TurnFinished():
                 self._end(event, len(messages))
@@ -98,7 +98,7 @@ class Rounds:
         # A command that was typed, and stopped; or the words are gone.
         if is_wordless or not self._all or self._all[-1].changed:
             message = UserMessage.of("", origin="shell")
-            self._all.append(Round(message=message, place=NOWHERE))
+            self._all.append(PastTurn(message=message, place=NOWHERE))
         self._all[-1].changed = event
 
     def _hide(self, keeps: int) -> None:
@@ -136,16 +136,16 @@ def _prompts(messages: Sequence[Message]) -> list[int]:
     return [place for place, each in enumerate(messages) if isinstance(each, UserMessage)]
 
 
-def _stands(each: Round, messages: Sequence[Message]) -> bool:
+def _stands(each: PastTurn, messages: Sequence[Message]) -> bool:
     return 0 <= each.place < len(messages) and messages[each.place] == each.message
 
 
 def _missing(
-    rounds: Sequence[Round], messages: Sequence[Message], places: list[int]
-) -> list[Round]:
+    turns: Sequence[PastTurn], messages: Sequence[Message], places: list[int]
+) -> list[PastTurn]:
     """Give each turn the next of the places where its message stands; return the turns without one."""
-    missing: list[Round] = []
-    for each in rounds:
+    missing: list[PastTurn] = []
+    for each in turns:
         said = (n for n, place in enumerate(places) if messages[place] == each.message)
         found = next(said, None)
         if found is None:

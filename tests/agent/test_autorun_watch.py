@@ -15,7 +15,7 @@ from scripted import OpenAIServer
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
 from ybs.core.events import Noticed, ToolFinished
-from ybs.security.paths import folder_index, later_watch
+from ybs.security.paths import autorun_watch, folder_index
 from ybs.security.sandbox.bubblewrap import attempt, find
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
@@ -189,7 +189,7 @@ def _waits_for(path: Path) -> bool:
 async def test_of_very_many_the_first_are_named_and_the_rest_counted(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(later_watch, "MOST_NAMED", 2)
+    monkeypatch.setattr(autorun_watch, "MOST_NAMED", 2)
     command = planting("a/.envrc", "b/.envrc", "c/.envrc")
     said = await told(open_session, command, mode="bypass", sandbox=False)
     assert "new: a/.envrc, b/.envrc and 1 more." in said[0]

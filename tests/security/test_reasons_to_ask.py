@@ -2,11 +2,11 @@
 
 from rows import every_row
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.command_case import concerns_of
+from ybs.security.policy.command_case import reasons_to_ask
 
 
-def concerns(text: str) -> tuple[str, ...]:
-    return concerns_of(text, read(text))
+def reasons(text: str) -> tuple[str, ...]:
+    return reasons_to_ask(text, read(text))
 
 
 @every_row(
@@ -34,7 +34,7 @@ def concerns(text: str) -> tuple[str, ...]:
     ],
 )
 def test_s09_s10_u04_a_concern_says_what_and_why(text: str, words: str):
-    assert words in concerns(text)
+    assert words in reasons(text)
 
 
 @every_row(
@@ -62,4 +62,4 @@ def test_s09_s10_u04_a_concern_says_what_and_why(text: str, words: str):
     ],
 )
 def test_ordinary_commands_are_of_no_concern(text: str):
-    assert concerns(text) == ()
+    assert reasons(text) == ()

@@ -1,4 +1,4 @@
-"""A model that is told nothing in secret: what reaches it has signs in place of characters that nobody sees."""
+"""A model wrapper that makes invisible characters visible: signs stand in their place."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -15,7 +15,7 @@ from ybs.core.wrapper import ModelWrapper
 from ybs.security.marks import marked, marked_data, note_of
 
 
-class LegibleModel(ModelWrapper):
+class VisibleTextModel(ModelWrapper):
     """Wraps a Model. The model's own earlier words go back to it as they came. `known` has what was looked at before."""
 
     def __init__(self, model: Model, known: Memo[Message, Message] | None = None) -> None:
@@ -24,8 +24,8 @@ class LegibleModel(ModelWrapper):
         self._tools: Memo[ToolSpec, ToolSpec] = Memo()
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
-        """Stream the answer to the legible request; say first if the new message was not legible."""
-        clean = legible(request, self._known, self._tools)
+        """Stream the answer to the request with visible text; report first what the new message hid."""
+        clean = visible_request(request, self._known, self._tools)
         new = request.messages[-1] if request.messages else None
         if not isinstance(new, UserMessage) or clean.messages[-1] is new:
             return self._model.stream(clean)
@@ -39,7 +39,7 @@ class LegibleModel(ModelWrapper):
                 yield event
 
 
-def legible(
+def visible_request(
     request: Request,
     known: Memo[Message, Message] | None = None,
     tools: Memo[ToolSpec, ToolSpec] | None = None,

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.security.paths import later_changes
-from ybs.security.paths.later_changes import LaterFiles
+from ybs.security.paths import autorun_changes
+from ybs.security.paths.autorun_changes import AutorunFiles
 
 
-def looked(files: LaterFiles, project: Path) -> list[tuple[str, str]]:
-    index = later_changes.index_of(str(project))
+def looked(files: AutorunFiles, project: Path) -> list[tuple[str, str]]:
+    index = autorun_changes.index_of(str(project))
     index._took = 0.0  # pyright: ignore[reportPrivateUsage] - however slow the machine is
     return [
         (os.path.relpath(each.path, project), "new" if each.is_new else "changed")
@@ -20,7 +20,7 @@ def looked(files: LaterFiles, project: Path) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def files(project: Path) -> LaterFiles:
+def files(project: Path) -> AutorunFiles:
     (project / ".envrc").write_text("a")
     (project / "AGENTS.md").symlink_to("rules.md")
     (project / "rules.md").write_text("r")
@@ -28,12 +28,12 @@ def files(project: Path) -> LaterFiles:
     (project / "sub/.git/config").write_text("c")
     (project / "tree").mkdir()
     (project / "tree/.git").write_text("gitdir: x")
-    made = LaterFiles(this_host(), [str(project)])
+    made = AutorunFiles(this_host(), [str(project)])
     assert made.look() == []
     return made
 
 
-def test_the_same_content_is_no_change(files: LaterFiles, project: Path):
+def test_the_same_content_is_no_change(files: AutorunFiles, project: Path):
     (project / ".envrc").write_text("a")
     assert looked(files, project) == []
     (project / ".envrc").write_text("b")
@@ -41,12 +41,12 @@ def test_the_same_content_is_no_change(files: LaterFiles, project: Path):
     assert looked(files, project) == []
 
 
-def test_a_file_that_can_be_run_from_now_on_is_another_one(files: LaterFiles, project: Path):
+def test_a_file_that_can_be_run_from_now_on_is_another_one(files: AutorunFiles, project: Path):
     (project / ".envrc").chmod(0o755)
     assert looked(files, project) == [(".envrc", "changed")]
 
 
-def test_a_link_counts_with_what_it_leads_to(files: LaterFiles, project: Path):
+def test_a_link_counts_with_what_it_leads_to(files: AutorunFiles, project: Path):
     (project / "rules.md").write_text("evil")
     assert looked(files, project) == [("AGENTS.md", "changed")]
     (project / "rules.md").unlink()
@@ -58,30 +58,30 @@ def test_a_link_counts_with_what_it_leads_to(files: LaterFiles, project: Path):
 @pytest.mark.parametrize(
     "name", ["sub/.git/config", "sub/.git/hooks/pre-commit", "sub/.git/commondir", "tree/.git"]
 )
-def test_settings_and_hooks_of_a_repository_count(files: LaterFiles, project: Path, name: str):
+def test_settings_and_hooks_of_a_repository_count(files: AutorunFiles, project: Path, name: str):
     (project / name).write_text("evil")
     top = name.partition(".git")[0] + ".git"
     assert looked(files, project) == [(top, "changed")]
     assert looked(files, project) == []
 
 
-def test_a_commit_in_a_repository_is_no_change_of_its_settings(files: LaterFiles, project: Path):
+def test_a_commit_in_a_repository_is_no_change_of_its_settings(files: AutorunFiles, project: Path):
     (project / "sub/.git/index").write_text("x")
     assert looked(files, project) == []
 
 
-def test_a_repository_is_told_from_a_file(files: LaterFiles, project: Path):
+def test_a_repository_is_told_from_a_file(files: AutorunFiles, project: Path):
     (project / "sub/.git/config").write_text("evil")
     (project / ".envrc").write_text("evil")
-    later_changes.index_of(str(project))._took = 0.0  # pyright: ignore[reportPrivateUsage]
+    autorun_changes.index_of(str(project))._took = 0.0  # pyright: ignore[reportPrivateUsage]
     found = {os.path.relpath(each.path, project): each.is_repository for each in files.look()}
     assert found == {"sub/.git": True, ".envrc": False}
 
 
 def test_of_a_file_that_is_read_whole_the_last_byte_counts(
-    files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
+    files: AutorunFiles, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(later_changes, "_MOST_BYTES", 4)
+    monkeypatch.setattr(autorun_changes, "_MOST_BYTES", 4)
     (project / ".envrc").write_text("abcd")
     looked(files, project)
     (project / ".envrc").write_text("abce")
@@ -91,27 +91,27 @@ def test_of_a_file_that_is_read_whole_the_last_byte_counts(
 
 
 def test_large_files_are_told_by_their_times(
-    files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
+    files: AutorunFiles, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(later_changes, "_MOST_BYTES", 0)
+    monkeypatch.setattr(autorun_changes, "_MOST_BYTES", 0)
     os.utime(project / ".envrc")
     assert looked(files, project) == [(".envrc", "changed")]
 
 
 def test_a_file_that_cannot_be_read_is_told_by_its_times(
-    files: LaterFiles, project: Path, monkeypatch: pytest.MonkeyPatch
+    files: AutorunFiles, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     def refuse(*_: object) -> bytes:
         raise PermissionError
 
-    monkeypatch.setattr(later_changes, "read_beginning", refuse)
+    monkeypatch.setattr(autorun_changes, "read_beginning", refuse)
     (project / ".envrc").write_text("b")
     assert looked(files, project) == [(".envrc", "changed")]
     (project / ".npmrc").write_text("x")
     assert looked(files, project) == [(".npmrc", "new")]
 
 
-def test_what_was_not_seen_before_is_not_called_new(files: LaterFiles, project: Path):
+def test_what_was_not_seen_before_is_not_called_new(files: AutorunFiles, project: Path):
     (project / "deep").mkdir()
     (project / "deep/.envrc").write_text("old")
     (project / "near.code-workspace").write_text("new")
@@ -120,7 +120,7 @@ def test_what_was_not_seen_before_is_not_called_new(files: LaterFiles, project: 
 
 
 def test_what_the_persons_git_settings_name_counts_before_it_is_there_too(
-    files: LaterFiles, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    files: AutorunFiles, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
     shared = project / "shared"
     (home / ".gitconfig").write_text(f"[core]\nhooksPath = tools/hooks\n[include]\npath = {shared}\n")  # fmt: skip
@@ -132,15 +132,15 @@ def test_what_the_persons_git_settings_name_counts_before_it_is_there_too(
     assert looked(files, project) == [("tools/hooks/deep/pre-commit", "new")]
     (project / "tools/hooks/deep/pre-commit").write_text("more")
     assert looked(files, project) == [("tools/hooks/deep/pre-commit", "changed")]
-    monkeypatch.setattr(later_changes, "_MOST_FOLDERS", 1)
+    monkeypatch.setattr(autorun_changes, "_MOST_FOLDERS", 1)
     (project / "tools/hooks/deep/post-commit").write_text("evil")
     assert looked(files, project) == []
 
 
 def test_what_a_quick_command_leaves_in_a_project_that_is_slow_to_look_through_is_seen(
-    files: LaterFiles, project: Path
+    files: AutorunFiles, project: Path
 ):
-    index = later_changes.index_of(str(project))
+    index = autorun_changes.index_of(str(project))
     index._took = 1_000.0  # pyright: ignore[reportPrivateUsage]
     (project / "deep").mkdir()
     (project / "deep" / ".envrc").write_text("x")

@@ -9,7 +9,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
-from ybs.security.policy.rules import Standing, StandingRule
+from ybs.security.policy.rules import PolicyRule, PolicyRules
 from ybs.trust.project_rules import ProjectRules
 
 
@@ -23,13 +23,13 @@ def test_every_rule_is_listed_with_its_origin(project: Path):
         allow=("read_file",), ask=("run_shell(git *)",), deny=("run_shell(curl *)",)
     )
     ProjectRules(this_host(), project).add("grants", "run_shell(pytest *)")
-    standing = Standing(
+    standing = PolicyRules(
         safety,
         allow=["run_shell(make)"],
         deny=["write_file"],
         project=ProjectRules(this_host(), project),
     )
-    standing.add(StandingRule("always", "run_shell(ls)", "session"))
+    standing.add(PolicyRule("always", "run_shell(ls)", "session"))
     assert [(rule.kind, rule.text, rule.origin) for rule in standing.listed] == [
         ("always", "run_shell(ls)", "session"),
         ("always", "run_shell(pytest *)", "project"),
@@ -53,12 +53,12 @@ def test_what_was_always_allowed_in_the_project_is_allowed_in_the_next_session(p
 def test_a_rule_that_is_taken_back_counts_no_more(project: Path):
     policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     policy.grant("run_shell(make)", is_kept=True)
-    of_the_session = StandingRule("always", "run_shell(make)", "session")
-    policy.standing.add(of_the_session)
-    policy.standing.remove(of_the_session)
+    of_the_session = PolicyRule("always", "run_shell(make)", "session")
+    policy.rules.add(of_the_session)
+    policy.rules.remove(of_the_session)
     for each in (policy, Policy(SafetySettings(), project=ProjectRules(this_host(), project))):
         assert run(each, "make") == Allow("grant")  # the kept one
-    policy.standing.remove(policy.standing.listed[0])
+    policy.rules.remove(policy.rules.listed[0])
     for each in (policy, Policy(SafetySettings(), project=ProjectRules(this_host(), project))):
         assert isinstance(run(each, "make"), Ask)
 
@@ -77,7 +77,7 @@ def test_a_kept_rule_that_makes_no_sense_is_left_out_with_a_warning(project: Pat
     ProjectRules(this_host(), project).add("allow", "run_shell(make)")
     policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     assert run(policy, "make") == Allow("grant")
-    assert "A rule that is kept for this project is ignored" in policy.standing.warning
+    assert "A rule that is kept for this project is ignored" in policy.rules.warning
 
 
 class Person:
@@ -105,7 +105,7 @@ async def ask(project: ProjectRules | None, command: str) -> tuple[Policy, Perso
 async def test_always_in_this_project_is_offered_and_kept(project: Path):
     policy, person, events = await ask(ProjectRules(this_host(), project), "make")
     assert person.questions[0].can_be_kept
-    assert [rule.origin for rule in policy.standing.listed] == ["project"]
+    assert [rule.origin for rule in policy.rules.listed] == ["project"]
     assert events[-1] == ConfirmationAnswered(id="1", is_allowed=True, grant="run_shell(make)")
     assert ProjectRules(this_host(), project).record.grants == ("run_shell(make)",)
 
@@ -113,13 +113,13 @@ async def test_always_in_this_project_is_offered_and_kept(project: Path):
 async def test_what_destroys_is_never_kept(project: Path):
     policy, person, _ = await ask(ProjectRules(this_host(), project), "rm -r x")
     assert not person.questions[0].can_be_kept
-    assert policy.standing.listed == []
+    assert policy.rules.listed == []
 
 
 async def test_in_an_incognito_session_it_is_not_offered_and_counts_for_the_session(project: Path):
     policy, person, _ = await ask(ProjectRules(this_host(), project, may_write=False), "make")
     assert not person.questions[0].can_be_kept
-    assert [rule.origin for rule in policy.standing.listed] == ["session"]
+    assert [rule.origin for rule in policy.rules.listed] == ["session"]
 
 
 async def test_what_cannot_be_kept_counts_for_the_session_and_is_said(project: Path):
@@ -128,7 +128,7 @@ async def test_what_cannot_be_kept_counts_for_the_session_and_is_said(project: P
     file.write_text("{")
     policy, _, events = await ask(ProjectRules(this_host(), project), "make")
     notices = [event.text for event in events if isinstance(event, Noticed)]
-    assert notices[0].startswith("What you always allow in this project is ignored: ")
+    assert notices[0].startswith("Your rules for this project are ignored: ")
     assert notices[1].startswith("This is allowed for this session only, because")
     assert run(policy, "make") == Allow("grant")
     assert file.read_text() == "{"

@@ -13,8 +13,8 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import Message, UserMessage
+from ybs.transcripts.past_turns import NOWHERE
 from ybs.transcripts.replay import Replay
-from ybs.transcripts.rounds import NOWHERE
 
 DONE = TurnFinished(reason="done")
 
@@ -39,7 +39,7 @@ def replayed(*events: Event) -> Replay:
 def rounds_of(replay: Replay) -> list[tuple[str, int, str]]:
     return [
         (each.message.words, each.place, each.changed.checkpoint if each.changed else "")
-        for each in replay.rounds.open
+        for each in replay.past_turns.open
     ]
 
 

@@ -10,7 +10,7 @@ from security.later_files import ORDINARY, READ, RUNS
 from tools.conftest import Bench
 from ybs.config.schema import Mode
 from ybs.core.ports import Answer, Question
-from ybs.security.paths.later import part_of, reason
+from ybs.security.paths.autorun import part_of, reason
 from ybs.security.paths.roots import Roots
 
 
@@ -27,15 +27,15 @@ class Asked:
 
 @every_row("path", ORDINARY)
 def test_an_ordinary_file_is_none_of_them(project: Path, path: str):
-    assert Roots(this_host(), project).runs_later(project / path) == ""
+    assert Roots(this_host(), project).autorun_part(project / path) == ""
 
 
 @pytest.mark.integration
 @every_row("path", [*RUNS, *READ])
 def test_each_of_them_is_known_whatever_the_case_of_its_letters(project: Path, path: str):
     roots = Roots(this_host(), project)
-    assert roots.runs_later(project / path)
-    assert roots.runs_later(project / path.upper())
+    assert roots.autorun_part(project / path)
+    assert roots.autorun_part(project / path.upper())
 
 
 def test_the_reason_says_whether_it_runs_or_is_read():
@@ -48,8 +48,18 @@ def test_the_folders_above_the_project_do_not_count(tmp_path: Path):
     project = tmp_path / ".claude" / "worktrees" / "one"
     project.mkdir(parents=True)
     roots = Roots(this_host(), project)
-    assert roots.runs_later(project / "main.py", str(project / "main.py")) == ""
-    assert roots.runs_later(project / ".envrc", str(project / ".envrc")) == ".envrc"
+    assert roots.autorun_part(project / "main.py", str(project / "main.py")) == ""
+    assert roots.autorun_part(project / ".envrc", str(project / ".envrc")) == ".envrc"
+
+
+def test_what_is_hidden_in_a_home_folder_is_asked_about_where_that_is_the_project(home: Path):
+    roots = Roots(this_host(), home)
+    for path in (".cargo/env", ".bashrc.d/x", ".local/bin/git", ".new"):
+        assert roots.autorun_part(home / path) == path.partition("/")[0]
+    assert roots.autorun_part(home / "notes" / ".config" / "x") == ""
+    inside = home / ".dotfiles"
+    inside.mkdir()
+    assert Roots(this_host(), inside).autorun_part(inside / ".x") == ""
 
 
 def test_a_folder_that_was_added_counts_from_its_own_top(project: Path, tmp_path: Path):
@@ -57,8 +67,8 @@ def test_a_folder_that_was_added_counts_from_its_own_top(project: Path, tmp_path
     more.mkdir(parents=True)
     roots = Roots(this_host(), project)
     roots.add(more)
-    assert roots.runs_later(more / "notes.txt") == ""
-    assert roots.runs_later(more / ".envrc") == ".envrc"
+    assert roots.autorun_part(more / "notes.txt") == ""
+    assert roots.autorun_part(more / ".envrc") == ".envrc"
 
 
 def test_what_a_link_of_such_a_name_leads_to_counts(project: Path):
@@ -69,15 +79,15 @@ def test_what_a_link_of_such_a_name_leads_to_counts(project: Path):
     (project / "sub").mkdir()
     (project / "sub" / ".envrc").symlink_to("../other.sh")
     roots = Roots(this_host(), project)
-    assert roots.runs_later(project / "env.sh") == ".envrc"
-    assert roots.runs_later(project / "conf" / "tasks.json") == ".vscode"
+    assert roots.autorun_part(project / "env.sh") == ".envrc"
+    assert roots.autorun_part(project / "conf" / "tasks.json") == ".vscode"
     for asked in ("sub/.envrc", f"{project}/sub/.envrc", "x/../sub/.envrc"):
-        assert roots.runs_later(project / "other.sh", asked) == ".envrc"
-    assert roots.runs_later(project / "other.sh") == ""
+        assert roots.autorun_part(project / "other.sh", asked) == ".envrc"
+    assert roots.autorun_part(project / "other.sh") == ""
 
 
 def test_a_project_that_is_gone_has_no_links(tmp_path: Path):
-    assert Roots(this_host(), tmp_path / "gone").runs_later(tmp_path / "gone" / "a") == ""
+    assert Roots(this_host(), tmp_path / "gone").autorun_part(tmp_path / "gone" / "a") == ""
 
 
 @pytest.mark.integration

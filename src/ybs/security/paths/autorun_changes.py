@@ -1,4 +1,4 @@
-"""What appeared or changed between two looks among the files that run later, are read later, or hold a repository's settings."""
+"""Detect new and changed autorun files, documents for agents, and repository settings between two looks."""
 
 import os
 import stat
@@ -31,7 +31,7 @@ class WatchedChange(Struct, frozen=True, kw_only=True):
     is_repository: bool = False
 
 
-class LaterFiles:
+class AutorunFiles:
     """Those below some folders. Used by one thread at a time."""
 
     def __init__(self, host: Host, folders: Sequence[str]) -> None:
@@ -43,12 +43,12 @@ class LaterFiles:
         self.unseen: tuple[str, ...] = ()
 
     def look(self) -> list[WatchedChange]:
-        """Return what appeared or changed since the last look; nothing the first time."""
+        """Return new and changed files since the last look; none the first time."""
         found = [index_of(folder).look(is_fresh=True) for folder in self._folders]
         unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
         old, old_repositories = self._states, self._repositories
         known, self._read = self._read, {}
-        later = {path for each in found for path in each.later}
+        later = {path for each in found for path in each.autorun}
         for folder in self._folders:
             later.update(
                 path for named in named_by_git(self._host, folder) for path in _files_in(named)

@@ -1,4 +1,4 @@
-"""What commands leave behind that runs or is read later is named to the person, right after the command."""
+"""Warn the person after each command about the autorun files that it left."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.events import Emit, Noticed
-from ybs.security.paths.later_changes import LaterFiles, WatchedChange
+from ybs.security.paths.autorun_changes import AutorunFiles, WatchedChange
 from ybs.security.paths.roots import Roots
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ UNSEEN = (
 )
 
 
-class LaterWatch:
+class AutorunWatch:
     """Looks before and after each command, and again where one of them goes on in the background."""
 
     def __init__(self, sandbox: "Sandbox", roots: Roots, has_jobs: Callable[[], bool]) -> None:
         self._sandbox, self._roots, self._has_jobs = sandbox, roots, has_jobs
-        self._files: LaterFiles | None = None
+        self._files: AutorunFiles | None = None
         self._had_jobs = self._has_told_unseen = False
 
     async def before(self, emit: Emit) -> None:
@@ -64,7 +64,7 @@ class LaterWatch:
 
     async def _look(self) -> list[WatchedChange]:
         if self._files is None:
-            self._files = LaterFiles(self._roots.host, self._sandbox.opened)
+            self._files = AutorunFiles(self._roots.host, self._sandbox.opened)
         return await asyncio.to_thread(self._files.look)
 
     def _tell(self, changes: Sequence[WatchedChange], emit: Emit, *, who: str) -> None:

@@ -1,4 +1,4 @@
-"""What runs later: names of files that other programs act on by themselves, and of documents that agents read.
+"""Autorun files: names of files that other programs act on by themselves, and of documents that agents read.
 
 One table, for the file tools (which ask), the sandbox (which holds what is there) and the look after each command (which
 names what appeared or changed). Names come from each program's own manual. They count at any depth, since a person may
@@ -15,12 +15,12 @@ Kind: TypeAlias = Literal["held", "told", "read"]
 _HELD = """
     .ybs .ybs.json .mcp.json .cursor .claude .codex .gemini .opencode .continue .continuerc.json .roo .kilocode .kiro
     .windsurf .amazonq .qwen .goose .augment .trae .junie .crush .factory .openhands .agents .copilot .cline .zencoder
-    .amp .pi gptme.toml .gptme.toml .aider.conf.yml .aider.model.settings.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes mcp.json
+    .amp .pi .agent .vibe .mux conductor.json .github/hooks .bsp rust-analyzer.toml .rust-analyzer.toml gptme.toml .gptme.toml .aider.conf.yml .aider.model.settings.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes mcp.json
     .vscode .idea .fleet .zed .helix .nova .theia .lapce .vs .run .devcontainer .devcontainer.json .gitpod.yml
     .gitpod.dockerfile .idx .exrc .vimrc .gvimrc .lvimrc .local.vimrc .vim .nvim .nvimrc .nvim.lua .lazy.lua .neoconf.json
     .vimspector.json .ycm_extra_conf.py .luarc.json .luarc.jsonc .dir-locals.el .dir-locals-2.el .emacs .emacs.d .kakrc
     .lsp/config.edn .clojure-lsp/config.edn hie.yaml .kateproject .atom-build.yml .externaltoolbuilders
-    .envrc .direnvrc .autoenv .autoenv.zsh .ondirrc .mise .mise.toml mise.toml mise.local.toml .config/mise .config/mise.toml
+    .envrc .direnvrc .autoenv .autoenv.zsh .autoenv_leave.zsh .ondirrc .mise .mise.toml mise.toml mise.local.toml .config/mise .config/mise.toml
     .rtx.toml .tool-versions .asdfrc .sdkmanrc .lando.yml .ddev devenv.nix .devenv.flake.nix .tmuxinator.yml .tmuxp.yaml .tmuxp.json .tmux.conf .screenrc
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
     .cshrc .tcshrc .login config.fish .xprofile .xinitrc .xsession .inputrc .gitconfig
@@ -29,7 +29,7 @@ _HELD = """
     .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml prek.toml .overcommit.yml captainhook.json
     grumphp.yml .rusty-hook.toml .cargo-husky .simple-git-hooks.js .simple-git-hooks.cjs .simple-git-hooks.json
     simple-git-hooks.js hk.pkl .gitmodules .hgrc
-    .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml .cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml
+    .npmrc .corepack.env .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml .cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml
     .mvn gradle/wrapper .bazelrc .buckconfig .pants.rc .bundle/config .sbtopts .jvmopts ansible.cfg .terraformrc .ammonite
     .gdbinit .lldbinit .pdbrc .pdbrc.py .pythonrc .pythonrc.py sitecustomize.py usercustomize.py .irbrc .pryrc .byebugrc
     .rdbgrc .rprofile .renviron .ghci .ocamlinit .iex.exs .erlang .psqlrc .sqliterc .radare2rc .noderc .perldb
@@ -42,10 +42,10 @@ _TOLD = """
     .harness .codefresh codefresh.yml wercker.yml cloudbuild.yaml cloudbuild.yml buildspec.yml .readthedocs.yml
     .readthedocs.yaml .replit .codesandbox .stackblitzrc .dagger .earthly .concourse .screwdriver.yaml
     netlify.toml vercel.json render.yaml amplify.yml flake.nix shell.nix analysis_options.yaml .luacheckrc
-    .php-cs-fixer.php .php-cs-fixer.dist.php jupyter_notebook_config.py jupyter_server_config.py jupyter_lab_config.py
+    .php-cs-fixer.php .php-cs-fixer.dist.php jupyter_config.json jupyter_notebook_config.py jupyter_server_config.py jupyter_lab_config.py
     .lintstagedrc .commitlintrc .czrc .pylintrc .flake8 .rubocop.yml
     .solargraph.yml .rspec .babelrc .ycm_extra_conf .clangd .ccls .yarn/releases .yarn/plugins .project .classpath
-    .settings nbproject directory.build.props directory.build.targets nuget.config omnisharp.json .config/dotnet-tools.json
+    .settings nbproject directory.build.props directory.build.targets directory.build.rsp .latexmkrc nuget.config omnisharp.json .config/dotnet-tools.json
     properties/launchsettings.json .swiftpm
 """
 _READ = """
@@ -114,7 +114,7 @@ def part_of(parts: Sequence[str]) -> str:
 
 
 def reason(part: str) -> str:
-    """Say why what `part_of` returned is asked about."""
+    """Return why what `part_of` returned is asked about."""
     above, _, name = part.rpartition("/")
     if kind_of(name, above) == "read":
         return f"{part} is read by every later session of an agent"
