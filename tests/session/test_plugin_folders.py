@@ -101,13 +101,14 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
         "- lets the model run tools/tax, which needs the network",
         "- without effect in ybs: !`commands` (1 file), effort (1 file), model (1 file)",
         "ybs: no terminal to ask; --yes adds it without asking",
+        "Nothing was changed.",
     ]
     assert ybs("list")[1] == ""
 
 
 def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: Run):
     told = ybs("add", str(with_servers(tmp_path / "source")))[2]
-    assert told.splitlines()[1:-1] == [
+    assert told.splitlines()[1:-2] == [
         f'- runs the MCP server db, in the sandbox: command "{sys.executable}", args "-I"; "${{CLAUDE_PLUGIN_ROOT}}/db.py"; it has the network',
         "- ignored: sandbox of the MCP server db, which a plugin cannot set",
         '- connects to the MCP server far: url "https://far.example/mcp?team=1", headers X "${SHOP_KEY:-none}"; it gets your SHOP_KEY',

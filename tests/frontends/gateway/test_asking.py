@@ -173,7 +173,7 @@ async def test_a_question_of_a_guests_private_chat_is_asked_in_the_owners(
     tmp_path: Path, project: Path
 ):
     async with asked(tmp_path, project, who=GUEST) as it:
-        assert it.question.place == it.chat.place(OWNER)
+        assert it.question.place == it.chat.place(OWNER, person=OWNER)
         assert "A guest's session asks (2)." in it.question.text
         told = await until_posted(it.chat, "This needs the owner's approval; they were asked.")
         assert told.place == it.chat.place(GUEST)

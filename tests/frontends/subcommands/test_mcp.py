@@ -111,7 +111,7 @@ def test_one_that_does_not_run_is_said_and_stays(ybs: Run):
 def test_a_change_is_shown_and_approved(ybs: Run, home: Path, monkeypatch: pytest.MonkeyPatch):
     entry = entry_of(home, sandbox=False)
     assert ybs("mcp", "add", "demo", json.dumps(entry))[0] == 0
-    assert "says of its tools what it said" in ybs("mcp", "trust", "demo")[1]
+    assert "describes its tools as it did" in ybs("mcp", "trust", "demo")[1]
     entry_of(home, "def tools(inner=tools): return [{**inner()[0], 'description': 'Sent on.'}]\n")
     code, out, err = ybs("mcp", "test")
     assert code == 0
