@@ -128,7 +128,7 @@ def test_where_there_is_none_that_is_said(project: Path):
 async def test_they_are_installed_and_work_in_a_session(project: Path, home: Path, capsys: pytest.CaptureFixture[str]):  # fmt: skip
     del home
     assert install(this_host(), None) == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("git_status: What git knows")
+    assert capsys.readouterr().out.splitlines()[0].startswith("git_status: Report the git state")
     for name in ("git-status", "run_tests"):
         assert install(this_host(), name) == 0
     assert install(this_host(), "no-such") == 2
