@@ -257,7 +257,9 @@ async def test_a_role_that_is_not_known_is_none(tmp_path: Path):
 async def test_who_is_struck_off_the_settings_is_no_owner_any_more(tmp_path: Path):
     async with chatting(tmp_path) as chat:
         assert await role(chat, OWNER) == "owner"
-        assert await chat.people.places_of_owners("telegram", "bot") == [chat.place(OWNER, person=OWNER)]
+        assert await chat.people.places_of_owners("telegram", "bot") == [
+            chat.place(OWNER, person=OWNER)
+        ]
     async with chatting(tmp_path, entry={"allow": [OWNER]}) as chat:
         assert await role(chat, OWNER) == "guest"
         assert await chat.people.places_of_owners("telegram", "bot") == []
