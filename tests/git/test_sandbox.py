@@ -21,7 +21,7 @@ from ybs.security.sandbox import choice as machine
 from ybs.security.sandbox import confined, landlock, seatbelt
 from ybs.security.sandbox.confined import (
     SAID_BY_BUBBLEWRAP,
-    _Machine,
+    SandboxMachine,
     cannot_be_had,
     launch_reader,
     launches,
@@ -58,7 +58,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     )
     if not is_there:
         pytest.skip(f"NOT TESTED: this machine has no {request.param}")
-    monkeypatch.setattr(_Machine, "has_bubblewrap", request.param == "bubblewrap")
+    monkeypatch.setattr(SandboxMachine, "has_bubblewrap", request.param == "bubblewrap")
     return request.param
 
 
@@ -222,7 +222,7 @@ def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
     pit: Sandpit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confined, "system_program", lambda _: "/bin/false")
-    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(SandboxMachine, "has_bubblewrap", True)
     view = view_of(pit, "status")
 
     def ways() -> Iterator[str]:
@@ -239,7 +239,7 @@ def test_where_bubblewrap_does_not_work_the_next_way_is_taken(
     assert not cannot_be_had(1, SAID_BY_BUBBLEWRAP), "it works: this failed for something else"
     monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
     assert cannot_be_had(1, SAID_BY_BUBBLEWRAP)
-    assert not _Machine.has_bubblewrap
+    assert not SandboxMachine.has_bubblewrap
     monkeypatch.setattr(machine, "tried_landlock", lambda: (None, ""))
     assert list(ways()) == ["/usr/bin/git"]
     assert [each.argv for each in launches(("git",), {}, None)] == [("git",)]
@@ -256,13 +256,13 @@ async def test_git_itself_and_the_titles_go_on_in_the_next_way(
     program.chmod(0o755)
     monkeypatch.setattr(confined, "system_program", lambda _: str(program))
     monkeypatch.setattr(machine, "tried_bubblewrap", lambda: (None, (), ""))
-    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(SandboxMachine, "has_bubblewrap", True)
     assert await Git(this_host().environ, pit.top).branch() == "main"
-    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(SandboxMachine, "has_bubblewrap", True)
     asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None
     assert len(asked.read(5)) == 2
-    monkeypatch.setattr(_Machine, "has_bubblewrap", True)
+    monkeypatch.setattr(SandboxMachine, "has_bubblewrap", True)
     monkeypatch.setattr("ybs.git.titles.launches", lambda *_: iter([Launch((str(program),), {})]))
     asked = ask_titles(this_host(), pit.top, 5)
     assert asked is not None

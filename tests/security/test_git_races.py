@@ -17,7 +17,7 @@ from ybs.core.ports import Answer, Question
 from ybs.git.committer import Committer
 from ybs.git.consent import Consent
 from ybs.security.sandbox.choice import Backend
-from ybs.security.sandbox.confined import _Machine
+from ybs.security.sandbox.confined import SandboxMachine
 
 pytestmark = [
     pytest.mark.integration,
@@ -42,7 +42,7 @@ def sandbox(
     request: pytest.FixtureRequest, pit: Sandpit, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Backend:
     """The sandbox of the model's commands, and the same kind for ybs's own git."""
-    monkeypatch.setattr(_Machine, "has_bubblewrap", request.param == "bubblewrap")
+    monkeypatch.setattr(SandboxMachine, "has_bubblewrap", request.param == "bubblewrap")
     return SANDBOXES[request.param](pit.top, home)
 
 

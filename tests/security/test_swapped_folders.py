@@ -16,7 +16,7 @@ from ybs.context.memory_file import read_memories
 from ybs.core.errors import Refused, ToolError
 from ybs.repo_map.reading import Tree
 from ybs.security.paths.roots import Roots
-from ybs.session.attachments import _Finder, picture
+from ybs.session.attachments import AttachmentFinder, picture
 from ybs.session.mentions import named_in
 from ybs.tools.searching import engine
 from ybs.tools.searching.choice import GlobChoice
@@ -78,7 +78,7 @@ def detected(folder: Path) -> Iterable[object]:
 
 
 def attached(folder: Path) -> Iterable[object]:
-    finder = _Finder(Roots(this_host(), folder.parent))
+    finder = AttachmentFinder(Roots(this_host(), folder.parent))
     for target in finder.targets(named_in("look at @sub/code.py and @sub")):
         if not target.is_folder:
             try:

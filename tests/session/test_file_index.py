@@ -9,7 +9,7 @@ import pytest
 
 from hosts import this_host
 from ybs.frontends.terminal.prompt import file_index
-from ybs.frontends.terminal.prompt.file_index import FRESH_SECONDS, FileIndex, _Listing, score
+from ybs.frontends.terminal.prompt.file_index import FRESH_SECONDS, FileIndex, FileListing, score
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 
@@ -37,7 +37,7 @@ async def loaded(project: Path, **options: object) -> FileIndex:
 
 
 def best(query: str, *paths: str) -> list[str]:
-    return _Listing(paths).best(query, {}, 20)
+    return FileListing(paths).best(query, {}, 20)
 
 
 async def test_it_holds_what_may_be_read_and_is_not_ignored(project: Path):
@@ -112,7 +112,7 @@ def test_what_is_meant_comes_first():
 
 
 def test_among_equals_the_short_and_the_recent_come_first():
-    listing = _Listing(("b/cart.py", "a/cart.py", "abc/cart.py"))
+    listing = FileListing(("b/cart.py", "a/cart.py", "abc/cart.py"))
     assert listing.best("cart", {}, 3) == ["a/cart.py", "b/cart.py", "abc/cart.py"]
     assert listing.best("cart", {"abc/cart.py": 0, "gone.py": 1}, 2) == ["abc/cart.py", "a/cart.py"]
     assert listing.first({"b/cart.py": 0, "gone.py": 1}, 5) == ["b/cart.py"]
@@ -129,13 +129,13 @@ async def test_before_anything_is_typed_the_top_is_offered(project: Path):
 def test_a_growing_query_finds_what_a_fresh_one_finds():
     random = Random(3)
     names = ["".join(random.choices("abcde_/.", k=12)).strip("/") or "x" for _ in range(500)]
-    growing = _Listing(names)
+    growing = FileListing(names)
     wrong: list[str] = []
     for _ in range(8):
         query = "".join(random.choices("abcde", k=6))
         for end in range(1, 7):
             typed = query[:end]
-            if growing.best(typed, {}, 20) != _Listing(names).best(typed, {}, 20):
+            if growing.best(typed, {}, 20) != FileListing(names).best(typed, {}, 20):
                 wrong.append(typed)
     assert wrong == []
 
@@ -169,13 +169,13 @@ async def test_of_a_large_folder_the_first_files_are_there_before_the_rest(proje
     monkeypatch.setattr(file_index, "FIRST_FILES", 10)
     monkeypatch.setattr(file_index, "MOST_FILES", 20)
     seen: list[int] = []
-    make_listing = _Listing
+    make_listing = FileListing
 
-    def listing(paths: list[str]) -> _Listing:
+    def listing(paths: list[str]) -> FileListing:
         seen.append(len(paths))
         return make_listing(paths)
 
-    monkeypatch.setattr(file_index, "_Listing", listing)
+    monkeypatch.setattr(file_index, "FileListing", listing)
     index = await loaded(project)
     assert seen == [0, 10, 20]
     assert len(index.find("file", 100)) == 20

@@ -121,7 +121,7 @@ class Attacher:
         Raises NotSent where something was not, and they do not want to send their words without it.
         """
         servers = () if self._resources is None else self._resources.servers
-        finder = _Finder(self._workspace.roots, servers)
+        finder = AttachmentFinder(self._workspace.roots, servers)
         targets = await asyncio.to_thread(finder.targets, named)
         parts, names, problems = await self._attached(targets)
         if self._resources is not None:
@@ -271,7 +271,7 @@ class Attacher:
         self._tell(Noticed(level=level, text=text, remedies=tuple(remedies)))
 
 
-class _Finder:
+class AttachmentFinder:
     """Finds what words name. It looks at the disk: call it in a thread."""
 
     def __init__(self, roots: Roots, servers: Collection[str] = ()) -> None:

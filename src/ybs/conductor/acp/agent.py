@@ -82,7 +82,7 @@ class AcpSubAgent(SubAgent):
             await transport.open()
             asked = requests.Requests(self.name, place, home.call_ids, tell, agent, is_held=held)
             title, model = title_of(agent), agent.model
-            turn = client.Turn(title, transport, asked, self.budget, tell, model=model)
+            turn = client.AcpTurn(title, transport, asked, self.budget, tell, model=model)
             end = await turn.run(str(own.folder), words, method_of(agent, own.host))
             is_done = end.reason == "done"
             return end

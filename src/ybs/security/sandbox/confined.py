@@ -28,7 +28,7 @@ _LOADER = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 SAID_BY_BUBBLEWRAP = "bwrap: "
 
 
-class _Machine:
+class SandboxMachine:
     """What was found out about this machine while it was used."""
 
     has_bubblewrap = True
@@ -74,12 +74,12 @@ def takes_scripts(program: str) -> bool:
 
 def cannot_be_had(code: int, said: str) -> bool:
     """Return whether a launch failed because this machine has no such sandbox. It may try for some 10 ms."""
-    if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not _Machine.has_bubblewrap:
+    if code != 1 or not said.startswith(SAID_BY_BUBBLEWRAP) or not SandboxMachine.has_bubblewrap:
         return False
     from ybs.security.sandbox.choice import has_bubblewrap
 
-    _Machine.has_bubblewrap = has_bubblewrap()
-    return not _Machine.has_bubblewrap
+    SandboxMachine.has_bubblewrap = has_bubblewrap()
+    return not SandboxMachine.has_bubblewrap
 
 
 def _on_macos(
@@ -97,7 +97,7 @@ def _on_linux(
     argv: Sequence[str], environ: Mapping[str, str], view: SandboxView
 ) -> Iterator[Launch]:
     # Nothing is tried before: that would take longer than git does.
-    program = system_program(BUBBLEWRAP) if _Machine.has_bubblewrap else None
+    program = system_program(BUBBLEWRAP) if SandboxMachine.has_bubblewrap else None
     if program is not None:
         yield Launch(_in_bubblewrap(program, argv, view), environ)
     from ybs.security.sandbox.choice import landlock_kernel  # with ctypes

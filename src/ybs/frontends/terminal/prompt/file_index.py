@@ -42,7 +42,7 @@ class FileIndex:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._roots, self._recent, self._clock = roots, recent, clock
-        self._listing = _Listing(())
+        self._listing = FileListing(())
         self._looked_at: float | None = None
         self._look: asyncio.Task[None] | None = None
 
@@ -87,16 +87,16 @@ class FileIndex:
         finally:
             deadline.cancel()
 
-    def _walk(self, deadline: "Deadline") -> "_Listing":
+    def _walk(self, deadline: "Deadline") -> "FileListing":
         """Look at the disk, in a thread; the first time, what comes first can be found at once."""
         paths: list[str] = []
         for path in self._each_path(deadline):
             paths.append(path)
             if len(paths) == FIRST_FILES and self._looked_at is None:
-                self._listing = _Listing(paths)
+                self._listing = FileListing(paths)
             if len(paths) >= MOST_FILES:
                 break
-        return _Listing(paths)
+        return FileListing(paths)
 
     def _each_path(self, deadline: "Deadline") -> Iterator[str]:
         from ybs.tools.searching.walk import Walk
@@ -120,7 +120,7 @@ def _outermost(folders: Sequence[Path]) -> list[Path]:
     return kept
 
 
-class _Listing:
+class FileListing:
     """All paths of one look at the disk, in one text, so that a query costs a few searches in that."""
 
     def __init__(self, paths: Sequence[str]) -> None:
