@@ -34,7 +34,7 @@ from token_truth import tokenizers
 
 from ybs.frontends.host import this_host
 from ybs.git.client import Git
-from ybs.providers.tokens.meter import estimate
+from ybs.providers.tokens import estimate
 from ybs.repo_map.languages import language_of
 from ybs.repo_map.repo_map import RepoMap
 

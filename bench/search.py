@@ -20,7 +20,7 @@ from lab import Lab, Row, median
 from ybs.config.host import Host
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.search_files import SearchFiles, SearchFilesArguments
-from ybs.tools.searching.ripgrep import program
+from ybs.tools.searching.engine import program
 from ybs.tools.workspace import Workspace
 
 PATTERNS = {

@@ -23,8 +23,7 @@ from ybs.context.prompt import system_prompt
 from ybs.core.messages import AssistantMessage, Message, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.frontends.host import this_host
-from ybs.providers.tokens.estimate import TokenCounter
-from ybs.providers.tokens.meter import estimate
+from ybs.providers.tokens import TokenCounter, estimate
 from ybs.security.paths.roots import Roots
 from ybs.tools.registry import builtin_tools
 from ybs.tools.workspace import Workspace

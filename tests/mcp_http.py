@@ -24,7 +24,7 @@ from mcp.server.mcpserver import Context
 
 from hosts import this_host
 from ybs.config.host import Host
-from ybs.config.network import Network
+from ybs.config.sections import Network
 from ybs.core.events import Noticed
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import nobody

@@ -8,8 +8,7 @@ from typing import Any
 
 from mcp_servers import entry_of
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.mcp.link import McpLink, connected
-from ybs.tools.mcp.transport import ProcessTransport
+from ybs.tools.mcp.link import McpLink, ProcessTransport, connected
 from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.watch import Watch
 

@@ -246,7 +246,7 @@ LATE_IMPORTS = {
     "providers": 8,
     "security": 29,
     "session": 7,
-    "tools": 45,
+    "tools": 40,
     "transcripts": 2,
     "trust": 1,
 }

@@ -60,7 +60,7 @@ EXCEPTIONS = {
         "a port of it is reached from outside only after /ports",
     ): "the same",
 }
-OPTION = re.compile(r'"(--[a-z][a-z-]+)"')
+OPTION = re.compile(r'(?m)(?:"|^)(--[a-z][a-z-]+)(?="| |$)')
 #: Options of ybs that external tools have, too.
 OF_TOOLS = {"--schema"}
 
@@ -144,7 +144,7 @@ HONEST = re.compile(
 #: Where such words are data: examples for models, words of requests, the history.
 PHRASES_AS_DATA = {
     "CHANGELOG.md",
-    "src/ybs/providers/text_protocol/writing.py",
+    "src/ybs/providers/text_protocol.py",
     "src/ybs/small_models/topics.py",
 }
 

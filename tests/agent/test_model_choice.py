@@ -8,8 +8,7 @@ from rows import every_row
 from ybs.agent.model_choice import is_small, size_of
 from ybs.config.layers import load
 from ybs.config.schema import PromptForm
-from ybs.providers.in_process import InProcessModel
-from ybs.providers.registry import create_model
+from ybs.providers.registry import InProcessModel, create_model
 from ybs.testing import ScriptedModel
 
 HERE = "http://127.0.0.1:9/v1"

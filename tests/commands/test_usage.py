@@ -28,7 +28,7 @@ from ybs.core.wording import first_words
 from ybs.frontends.layout import bar
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import cells
-from ybs.providers.tokens.meter import OTHER, PICTURE_TOKENS
+from ybs.providers.tokens import OTHER, PICTURE_TOKENS
 from ybs.session import tally as changes
 from ybs.session.reply import Reply
 from ybs.session.session import Session

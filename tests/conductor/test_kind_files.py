@@ -15,7 +15,7 @@ from ybs.cli import main
 from ybs.conductor.acp.presets import command_of, kind_of, method_of, problem_with
 from ybs.conductor.budget import Budget
 from ybs.conductor.kind_files import BadKind, read_kind, remarks_on
-from ybs.config.agents import AcpAgent
+from ybs.config.sections import AcpAgent
 
 OWN, THEIRS = ".config/ybs/agents", ".claude/agents"
 

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config.document import SettingsDocument, dotted, lines_of, open_document, visible
-from ybs.config.files import Unusable
+from ybs.config.document import SettingsDocument, Unusable, dotted, lines_of, open_document, visible
 
 
 def document_of(tmp_path: Path, text: str | bytes) -> SettingsDocument:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ybs.config import files
-from ybs.config.files import Unusable, read
+from ybs.config import document as files
+from ybs.config.document import Unusable, read
 
 
 @pytest.fixture

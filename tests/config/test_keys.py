@@ -1,4 +1,4 @@
-from ybs.config.keys import find_key, mask
+from ybs.config.key_store import find_key, mask
 
 LONG = "sk-" + "a1b2c3d4" * 4
 

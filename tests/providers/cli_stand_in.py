@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ybs.config.host import Host
-from ybs.config.own_providers import CliAgent, CliOutput
 from ybs.config.schema import Config, LlmSettings
+from ybs.config.sections import CliAgent, CliOutput
 from ybs.core.events import Event
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request

@@ -9,8 +9,8 @@ from rows import every_row
 from scripted import OpenAIServer
 from scripted.response import Response
 from ybs.agent.window import Window
-from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, ContextSettings, Endpoint, LlmSettings
+from ybs.config.sections import ModelEntry
 from ybs.core.events import Noticed
 from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Request

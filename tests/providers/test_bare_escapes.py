@@ -6,7 +6,7 @@ from typing import Any
 
 from rows import every_row
 from ybs.core.messages import AssistantMessage, Text
-from ybs.providers.text_protocol.reading import with_calls
+from ybs.providers.text_protocol import with_calls
 from ybs.providers.wire.assemble import Assembly
 from ybs.providers.wire.loose_json import doubled
 

@@ -8,8 +8,8 @@ from raw_http import http
 
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, LlmSettings
+from ybs.config.sections import ModelEntry
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.catalog import CATALOG_DATE, FREE, ModelFacts, Price, facts_of, over

@@ -36,8 +36,7 @@ from ybs.providers.fallback import (
     with_fallbacks,
 )
 from ybs.providers.http.failures import BadRequest, NotServed, Unavailable
-from ybs.providers.in_process import InProcessModel
-from ybs.providers.registry import create_model
+from ybs.providers.registry import InProcessModel, create_model
 from ybs.testing import Failing, ScriptedModel
 
 ASK = Request("", [UserMessage.of("hi")])

@@ -14,10 +14,9 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.ollama import PROVIDER
 from ybs.providers.wire.adapter import RequestOptions
 from ybs.providers.wire.assemble import Assembly
-from ybs.providers.wire.ollama import OllamaAdapter
+from ybs.providers.wire.ollama import PROVIDER, OllamaAdapter
 from ybs.providers.wire.quirks import Quirks
 
 ADAPTER = OllamaAdapter()

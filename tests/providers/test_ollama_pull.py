@@ -13,8 +13,8 @@ from ybs.config.schema import Config
 from ybs.core.errors import ModelError, ProviderDown
 from ybs.providers.http.client import HttpClient
 from ybs.providers.http.failures import NotServed
-from ybs.providers.ollama import PATIENCE, PROVIDER, pull
 from ybs.providers.registry import client_of
+from ybs.providers.wire.ollama import PATIENCE, PROVIDER, pull
 
 ONE, TWO = "sha256:" + "1" * 64, "sha256:" + "2" * 64
 LINES: list[dict[str, Any]] = [

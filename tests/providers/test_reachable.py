@@ -10,8 +10,8 @@ from raw_http import Scripted, http
 
 from hosts import this_host
 from scripted import OllamaServer, OpenAIServer
-from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config, Endpoint, IncognitoSettings, LlmSettings
+from ybs.config.sections import ModelEntry
 from ybs.providers import nearby, reachable
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.reachable import Reached, find_reachable

@@ -16,9 +16,9 @@ from ybs.core.messages import Image, Text, ToolResult, Usage, UserMessage
 from ybs.core.ports import Request, ToolSpec
 from ybs.providers.catalog import FREE, Price
 from ybs.providers.http.failures import Unavailable
-from ybs.providers.ollama import PROVIDER as OLLAMA
 from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.anthropic import AnthropicAdapter
+from ybs.providers.wire.ollama import PROVIDER as OLLAMA
 from ybs.providers.wire.ollama import OllamaAdapter
 from ybs.providers.wire.quirks import Quirks
 from ybs.testing.toolbox import ScriptedToolbox

@@ -25,7 +25,7 @@ from ybs.core.errors import ConfigError, ModelError
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers import builtin
-from ybs.providers.probe import probe
+from ybs.providers.nearby import probe
 from ybs.providers.reachable import find_reachable
 from ybs.providers.registry import create_model
 from ybs.providers.remote import Retry

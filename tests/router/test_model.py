@@ -7,15 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.config.own_providers import Endpoint, ModelEntry
-from ybs.config.router import PoolLimits, RouterSettings
 from ybs.config.schema import Config, IncognitoSettings
+from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, RouterSettings
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed, RequestRetried, RequestStarted
 from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed
-from ybs.providers.in_process import InProcessModel
+from ybs.providers.registry import InProcessModel
 from ybs.router.classifier import Features, features_of
 from ybs.router.model import MOST_WAIT_SECONDS, RoutedModel
 from ybs.router.overview import overview

@@ -6,13 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.config.own_providers import Endpoint
-from ybs.config.router import RouterSettings
 from ybs.config.schema import Config, IncognitoSettings
+from ybs.config.sections import Endpoint, RouterSettings
 from ybs.core.errors import ProviderDown
 from ybs.core.ports import Request
-from ybs.providers.in_process import InProcessModel
-from ybs.providers.registry import ProviderModel, create_model
+from ybs.providers.registry import InProcessModel, ProviderModel, create_model
 from ybs.router.classifier import Features, ModelClassifier, chosen_classifier
 from ybs.testing import ScriptedModel
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ybs.config.router import PoolLimits
+from ybs.config.sections import PoolLimits
 from ybs.router.database import Database
 from ybs.router.pools import DAY, MINUTE, ArmAnswer, Estimate, Pools, Reservation, Shortage, Typical
 
@@ -189,7 +189,7 @@ def test_threads_that_take_at_once_do_not_take_more_than_there_is(tmp_path: Path
 async def test_processes_that_take_at_once_do_not_take_more_than_there_is(tmp_path: Path):
     program = f"""
 from pathlib import Path
-from ybs.config.router import PoolLimits
+from ybs.config.sections import PoolLimits
 from ybs.router.database import Database
 from ybs.router.pools import Estimate, Reservation, Pools
 pools = Pools(Database.open(Path({str(tmp_path / "r.sqlite3")!r}), may_write=True),

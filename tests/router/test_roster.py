@@ -6,9 +6,8 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.config.own_providers import Endpoint, ModelEntry
-from ybs.config.router import PoolLimits, RouterSettings
 from ybs.config.schema import Config, IncognitoSettings, LlmSettings
+from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, RouterSettings
 from ybs.core.errors import ConfigError
 from ybs.router.roster import Roster, checked_roster, roster_of
 

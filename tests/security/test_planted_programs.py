@@ -20,7 +20,7 @@ from ybs.providers.local.hardware import Machine
 from ybs.security import launcher
 from ybs.security.launcher import ask, environ_away, python, spawn, start
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.searching.ripgrep import program as ripgrep
+from ybs.tools.searching.engine import program as ripgrep
 from ybs.trust.settings import load
 
 #: Modules that ybs, pip, or Python itself would import, and the programs that ybs looks for.

@@ -11,7 +11,7 @@ from ybs.core.errors import ConfigError
 from ybs.core.events import Noticed
 from ybs.core.ports import Answer, Question
 from ybs.core.remedies import Remedy
-from ybs.providers.in_process import InProcessModel
+from ybs.providers.registry import InProcessModel
 from ybs.session.options import Options
 from ybs.session.reply import Reply
 from ybs.session.session import Session

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ybs.core.messages import ToolCall
 from ybs.core.ports import ToolSpec
 from ybs.testing import ScriptedToolbox
-from ybs.tools.deferred import NAME, DeferredToolbox, fitting
+from ybs.tools.composite import NAME, DeferredToolbox, fitting
 
 SCHEMA = Raw(json.dumps({"type": "object", "properties": {"path": {"description": "x" * 60}}}).encode())  # fmt: skip
 

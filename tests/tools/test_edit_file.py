@@ -187,16 +187,43 @@ async def test_a_refusal_says_why_and_leaves_the_file(
     assert (project / "a").read_text() == "second = 2\nthird = 3\n"
 
 
-async def test_one_search_replace_block_stands_for_both_texts(bench: Any, project: Path):
+BLOCK = "<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        BLOCK,
+        f"**a**:\n```python\n{BLOCK}```\n",
+        BLOCK.replace("\n", "\r\n"),
+        "<<<<< search\ntwo\n=====\n2\n>>>>>>>>> replace",
+    ],
+)
+async def test_one_search_replace_block_stands_for_both_texts(
+    bench: Any, project: Path, block: str
+):
     (project / "a").write_text("one\ntwo\n")
-    block = "<<<<<<< SEARCH\ntwo\n=======\n2\n>>>>>>> REPLACE\n"
     await bench.ok("edit_file", path="a", old_text=block, new_text="")
     assert (project / "a").read_text() == "one\n2\n"
-    unfinished = block.replace("=======\n", "")
-    assert "no middle" in await bench.fails("edit_file", path="a", old_text=unfinished, new_text="")
-    assert "one call for each" in await bench.fails(
-        "edit_file", path="a", old_text=block * 2, new_text=""
-    )
+
+
+async def test_an_underline_is_not_taken_for_the_middle_of_a_block(bench: Any, project: Path):
+    (project / "a").write_text("Title\n=====\n")
+    block = BLOCK.replace("two", "Title\n=====")
+    await bench.ok("edit_file", path="a", old_text=block, new_text="")
+    assert (project / "a").read_text() == "2\n"
+
+
+async def test_a_block_in_doubt_is_refused(bench: Any, project: Path):
+    (project / "a").write_text("one\ntwo\n")
+    for block, words in (
+        (BLOCK.replace("=======\n", ""), "no middle"),
+        (BLOCK.replace("two", "two\n======="), "no middle"),
+        (BLOCK * 2, "one call for each"),
+        (BLOCK.replace(">>>>>>> REPLACE", ""), "not found"),
+        ("<<<<<<< HEAD\nmine\n=======\ntheirs\n>>>>>>> branch\n", "not found"),
+    ):
+        assert words in await bench.fails("edit_file", path="a", old_text=block, new_text="")
 
 
 @given(

@@ -14,7 +14,7 @@ from rows import every_row
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.builtin import search_files
 from ybs.tools.builtin.search_files import names_of
-from ybs.tools.searching import child, excerpt, ripgrep
+from ybs.tools.searching import child, engine
 from ybs.tools.searching import engine as engines
 
 pytestmark = pytest.mark.integration
@@ -27,7 +27,7 @@ def without_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(words: Sequence[str], *_: object) -> Launch:
         return Launch(words, {})
 
-    monkeypatch.setattr(ripgrep, "launch_reader", launch)
+    monkeypatch.setattr(engine, "launch_reader", launch)
 
 
 IN_BINARY = "[matches not shown, in binary files: binary; use run_shell with grep -an]"
@@ -223,8 +223,8 @@ async def test_a_line_too_long_for_memory_costs_its_own_file_and_no_other(
 async def test_a_long_file_is_read_in_blocks_of_whole_lines(
     bench: Any, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(excerpt, "BLOCK_BYTES", 16)
-    monkeypatch.setattr(excerpt, "MOST_OF_LINE", 30)
+    monkeypatch.setattr(engine, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(engine, "MOST_OF_LINE", 30)
     (project / "n").write_text("one\n" * 9 + "y" * 90 + " four\nlast\nthree", newline="")
     answered = await bench.ok("search_files", pattern="four|three", path="n", context_lines=1)
     assert answered.output == f"n\n9-\tone\n10:\t{'y' * 44}\n11-\tlast\n12:\tthree"
@@ -310,7 +310,7 @@ async def test_a_cancelled_search_is_ended_at_once(
     monkeypatch.setattr("subprocess.Popen", Watched)
     (tmp_path / "rg").write_text("#!/bin/sh\nexec sleep 60\n")
     (tmp_path / "rg").chmod(0o755)
-    monkeypatch.setattr(ripgrep, "_beside_ybs", lambda: iter([str(tmp_path / "rg")]))
+    monkeypatch.setattr(engine, "_beside_ybs", lambda: iter([str(tmp_path / "rg")]))
     task = asyncio.create_task(bench.call("search_files", pattern="x"))
     await began.wait()
     task.cancel()

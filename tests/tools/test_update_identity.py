@@ -16,7 +16,7 @@ from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Policy
 from ybs.testing import RecordedHook
-from ybs.tools.builtin.update_identity import UpdateIdentity, UpdateIdentityArguments
+from ybs.tools.builtin.memorize import MemorizeArguments, UpdateIdentity
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
@@ -92,6 +92,6 @@ def test_its_spec_is_short():
     assert len(tool.description) <= 45
     assert tool.short_description == tool.description
     schema = '{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}'
-    assert bytes(schema_of(UpdateIdentityArguments)).decode() == schema
+    assert bytes(schema_of(MemorizeArguments)).decode() == schema
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert({}, UpdateIdentityArguments)
+        msgspec.convert({}, MemorizeArguments)

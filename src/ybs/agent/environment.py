@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ybs.security.policy.policy import Bound
     from ybs.tools.external.catalogue import Catalogue
     from ybs.tools.mcp.servers import Servers
-    from ybs.tools.skills.finding import Folder, Skills
+    from ybs.tools.skills import Folder, Skills
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
@@ -289,7 +289,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         if self.original is not None:
             return self.original.skills
         if self.made.skills is None:
-            from ybs.tools.skills.finding import find_skills
+            from ybs.tools.skills import find_skills
 
             self.made.skills = find_skills(
                 list(self._skill_folders()),
@@ -330,7 +330,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         self.sandbox.show(folder)
 
     def _skill_folders(self) -> "Iterator[Folder]":
-        from ybs.tools.skills.finding import Folder
+        from ybs.tools.skills import Folder
 
         for name in self.config.skills.search_paths:
             path = self.host.expand(name, self.folder)

@@ -10,8 +10,13 @@ from ybs.core.errors import ConfigError
 from ybs.core.ports import Model
 from ybs.core.remedies import Remedy
 from ybs.providers.catalog import SMALL_BILLIONS, billions_of
-from ybs.providers.in_process import InProcessModel
-from ybs.providers.registry import ProviderModel, chosen_name, create_model, find_provider
+from ybs.providers.registry import (
+    InProcessModel,
+    ProviderModel,
+    chosen_name,
+    create_model,
+    find_provider,
+)
 from ybs.providers.remote import RemoteModel
 from ybs.security.incognito import Incognito
 

@@ -214,10 +214,9 @@ class PromptContext(Guard):
 
     def tools(self) -> Sequence[Tool]:
         """Return the tools by which the model looks around and notes things down."""
-        from ybs.tools.builtin.memorize import Memorize
+        from ybs.tools.builtin.memorize import Memorize, UpdateIdentity
         from ybs.tools.builtin.notes import SetThought, Todo
         from ybs.tools.builtin.repo_map import RepoMapTool
-        from ybs.tools.builtin.update_identity import UpdateIdentity
 
         workspace = self._environment.workspace
         return (

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
-from ybs.config.router import CascadeSettings
+from ybs.config.sections import CascadeSettings
 from ybs.core.errors import ModelError, ToolError
 from ybs.core.events import Emit, Event, Noticed, TurnFinished
 from ybs.core.messages import UserMessage

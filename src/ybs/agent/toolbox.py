@@ -95,8 +95,7 @@ def with_foreign(
     has_external = environment.has_external_tools()
     if not (toolboxes or has_external or environment.has_mcp()):
         return own
-    from ybs.tools.composite import CompositeToolbox
-    from ybs.tools.deferred import DeferredToolbox
+    from ybs.tools.composite import CompositeToolbox, DeferredToolbox
     from ybs.tools.foreign import ForeignToolbox
 
     others: list[Toolbox] = []

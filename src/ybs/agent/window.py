@@ -14,7 +14,7 @@ from ybs.small_models.unseen import without_unseen
 if TYPE_CHECKING:
     from ybs.core.events import Noticed
     from ybs.providers.registry import ProviderModel
-    from ybs.providers.tokens.estimate import TokenCounter
+    from ybs.providers.tokens import TokenCounter
 
 #: A token has about so many bytes, and a guess is good enough as long as it is below this share of the room.
 _BYTES: Final = 4
@@ -37,7 +37,7 @@ class Window:
     def counter(self) -> "TokenCounter":
         """What counts tokens as the model in use does."""
         if self._counter is None:
-            from ybs.providers.tokens.estimate import TokenCounter  # not before an answer
+            from ybs.providers.tokens import TokenCounter  # not before an answer
             from ybs.tools.reading.images import pixels_of
 
             self._counter = TokenCounter(self._provider, self._model.name, picture_size=pixels_of)

@@ -6,8 +6,15 @@ The first word that is not an option may be a subcommand; otherwise it is the pr
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from ybs.cli.flags import add_output, add_resuming, add_shared_options
-from ybs.cli.usage import fail, nearest, new_parser, refuse_unknown
+from ybs.cli.flags import (
+    add_output,
+    add_resuming,
+    add_shared_options,
+    fail,
+    nearest,
+    new_parser,
+    refuse_unknown,
+)
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace

@@ -1,10 +1,9 @@
-"""The subcommands: their lines of help, and what each of them takes."""
+"""The subcommands as tables: their lines of help, the words and options that each takes, and which action takes what."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from ybs.cli.flags import add_shared_options, whole_number
-from ybs.cli.usage import fail, new_parser, refuse_unknown
+from ybs.cli.flags import add_shared_options, fail, new_parser, refuse_unknown, whole_number
 
 if TYPE_CHECKING:
     from argparse import Action, ArgumentParser, Namespace
@@ -147,15 +146,183 @@ machines there must be encryption and a password: `ybs web password` sets it.
 }
 #: The editors that `ybs setup editor` knows.
 EDITORS = ("zed", "jetbrains", "neovim", "emacs")
-#: What stands behind the action of these.
-_NAMES = {"tools": "of install: one that comes with ybs", "skills": "of new: its name"}
-#: Action of `sessions`: how many words it takes at least and at most (None: any number), and which.
-SESSIONS_WORDS: dict[str, tuple[int, int | None, str]] = {
-    "list": (0, 0, "[--all]"),
-    "show": (1, 1, "NAME"),
-    "export": (1, 2, "NAME [FILE] [--format md|json]"),
-    "search": (1, None, "WORDS"),
-    "delete": (1, None, "NAME ... [--yes]"),
+#: Where the page of `ybs web` is, and which folder is looked at.
+_PAGE = """
+--host ADDRESS            the address of the page (default: %(default)s, this machine alone)
+--name HOST ...           a name by which browsers find the page, with --host (repeatable)
+--cert FILE               the certificate for TLS, with its chain
+--key FILE                its key
+--proxy URL               the page's address at a proxy on this machine that encrypts
+"""
+_FOLDER = """
+--folder DIR              the project's folder (default: this folder)
+--using MODEL
+"""
+#: What each subcommand takes behind its action, as `--help` shows it: a word (`name [SHOWN]`) or an option, two spaces, and its help.
+#: `...` may stand several times; what has no help is hidden.
+ARGUMENTS: dict[str, str] = {
+    "config": """
+--sources                 also show where each value comes from
+key [KEY]                 of get, set and unset: a setting, as llm.model
+value [VALUE]             of set: its value, as text or JSON
+""",
+    "models": """
+model_name [NAME]         of download (starter: a small one that runs anywhere; none: the best for this machine), use and remove (none: the starter model)
+--all                     of list: ask the providers elsewhere that have a key, too
+""",
+    "router": """
+decision [ID]             of explain: a decision (default: the newest)
+""",
+    "sessions": """
+words [WORD ...]          NAME of show; NAME [FILE] of export; WORDS of search; NAME ... of delete
+--all                     the sessions of all folders
+--yes                     delete without asking
+""",
+    "learn": """
+words [N ...]             the number of a recurring task, as `ybs learn` lists them
+--project                 of accept: write it for this project
+--cron                    of schedule: show a line for cron
+--gateway                 of schedule: have `ybs gateway` run it
+--write                   of schedule: write the systemd timer
+--all                     of forget: all that was learned
+--yes                     agree without being asked
+""",
+    "tools": """
+name [NAME]               of install: one that comes with ybs
+""",
+    "skills": """
+name [NAME]               of new: its name
+""",
+    "tool": """
+name [NAME]               one of `ybs tools list`
+json [JSON]               its arguments as a JSON object; - or nothing: read from standard input
+--yes                     answer yes to the question whether it may run; what is forbidden stays forbidden
+""",
+    "plugin": """
+words [WORD ...]          of add: a folder or an address of git, and which plugin of several; of the others: NAME
+--yes                     agree without being asked
+""",
+    "mcp": """
+words [WORD ...]          of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of add-json: NAME and the entry; of import: a file; of the others: NAME
+--env NAME=VALUE ...      of add: a variable for the server
+--header 'NAME: VALUE' ...  of add: a header of its requests
+--project {none,read,write}  of add: what it may do with the project (default: read)
+--write PATH ...          of add: a file or folder outside of the project that it may change
+--no-network              of add: it gets no network
+--tools NAME,...          of serve: only these tools, of `ybs tools list`, with commas between them
+--yes                     agree without being asked
+""",
+    "gateway": f"""
+words [WORD ...]          CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import
+--web PORT                of start: serve the page of `ybs web` on the same sessions, too; 0: at any port
+{_PAGE}--metrics [ADDRESS:]PORT  of start: serve /metrics, /healthz and /readyz there, on this machine alone unless ADDRESS says otherwise
+--log-format {{text,json}}  of start: json writes the log as lines of JSON, to standard output as well
+--owner                   of pair: let them in as who approves and chooses
+--guest                   of pair: let them in as who only asks
+""",
+    "serve": f"""
+--socket PATH             where it listens, in a folder that is yours alone (default: ybs's own place)
+--tcp [ADDRESS:]PORT      listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token
+--web PORT                serve the page of `ybs web` on the same sessions, too; 0: at any port
+{_PAGE}--schema                  print the schema of the protocol, and end
+""",
+    "attach": """
+name [SESSION]            its name, its title or its number in `ybs sessions` (default: the only one that runs)
+""",
+    "acp": """
+--serve                   start the server of `ybs serve` where none runs: terminals and the page then share its sessions
+""",
+    "map": """
+folder [FOLDER]           the project (default: this folder)
+--query TEXT              what the map should be about; - reads it from standard input (default: an overview)
+--tokens N                the size of the map (default: context.repo_map_tokens)
+--no-cache                do not keep an index for the next run
+--wait
+""",
+    "trust": """
+--grant NAME ...          of give: an environment variable that the project's MCP servers may have (repeatable)
+""",
+    "permissions": """
+words [RULE ...]          of allow and deny: a rule, after project (as shipped) or user; of remove: its number
+""",
+    "sandbox": """
+--network                 with network access
+""",
+    "firewall": """
+files [FILE ...]          files or folders to scan; - for standard input (default: this folder)
+""",
+    "web": f"""
+--port N                  default: that of the browsers that are logged in, else a new one; 0: any
+{_PAGE}""",
+    "setup": f"""
+what [{{model,editor}}]     what to set up
+editors [EDITOR ...]      of editor: {", ".join(EDITORS)} (default: all)
+--write                   of editor: write the settings, after showing them
+{_FOLDER}""",
+    "doctor": _FOLDER,
+}
+#: What else argparse is told of some of them.
+_TOLD: dict[str, dict[str, Any]] = {
+    "--web PORT": {"type": int},
+    "--port N": {"type": int},
+    "--host ADDRESS": {"default": "127.0.0.1"},
+    "--tokens N": {"type": whole_number},
+    "--write PATH ...": {"dest": "writable"},
+    "--folder DIR": {"dest": "work_in"},
+    "--owner": {"dest": "role", "action": "store_const", "const": "owner"},
+    "--guest": {"dest": "role", "action": "store_const", "const": "guest"},
+    "what [{model,editor}]": {"default": "model"},
+    "--proxy URL": {"default": ""},
+    "--tools NAME,...": {"default": ""},
+    "--query TEXT": {"default": ""},
+    "--using MODEL": {"default": ""},
+    "name [SESSION]": {"default": ""},
+}
+#: How many words an action takes at least and at most (None: any number), and which; "" stands for all other actions.
+_NONE, _NAME = (0, 0, ""), (1, 1, "NAME")
+WORDS: dict[str, dict[str, tuple[int, int | None, str]]] = {
+    "config": {"set": (2, 2, "KEY VALUE"), "unset": (1, 1, "KEY"), "get": (1, 1, "KEY")},
+    "models": {"download": (0, 1, "[NAME]"), "use": _NAME, "remove": (0, 1, "[NAME]")},
+    "router": {"explain": (0, 1, "[ID]")},
+    "sessions": {
+        "list": (0, 0, "[--all]"),
+        "show": _NAME,
+        "export": (1, 2, "NAME [FILE] [--format md|json]"),
+        "search": (1, None, "WORDS"),
+        "delete": (1, None, "NAME ... [--yes]"),
+    },
+    "learn": {"list": _NONE, "": (1, 1, "N, a number of `ybs learn list`")},
+    "skills": {"new": _NAME},
+    "tool": {"call": (1, 2, "NAME JSON")},
+    "plugin": {"list": _NONE, "add": (1, 2, "SOURCE [PLUGIN]"), "": _NAME},
+    "mcp": {
+        "list": _NONE,
+        "serve": _NONE,
+        "add": (1, None, "NAME URL, or NAME -- COMMAND ARGUMENTS"),
+        "add-json": (2, 2, "NAME '{ENTRY}'"),
+        "import": (0, None, ""),
+        "test": (0, None, ""),
+        "": _NAME,
+    },
+    "gateway": {
+        "pair": (0, 1, "[CODE]"),
+        "export": (1, None, "FOLDER [SESSION ...]"),
+        "import": (1, None, "FOLDER [SESSION ...]"),
+    },
+}
+#: Where these words stand that are not in `words`.
+_IN = {
+    "config": ("key", "value"),
+    "models": ("model_name",),
+    "router": ("decision",),
+    "skills": ("name",),
+    "tool": ("name", "json"),
+}
+#: Options that only one action takes.
+_ONLY_OF = {
+    "models": {"--all": "list"},
+    "trust": {"--grant": "give"},
+    "gateway": {"--web": "start", "--metrics": "start", "--log-format": "start"},
 }
 
 
@@ -169,99 +336,103 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
     # Intermixed: an option may stand between a tool's name and its arguments.
     arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
     refuse_unknown(unknown, actions, after_prompt=None)
-    check_own(name, arguments)
+    check_words(name, arguments)
+    check_options(name, arguments)
     arguments.format = arguments.format or "text"
     return arguments
 
 
+def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words before `--` and those after it."""
+    place = words.index("--") if "--" in words else len(words)
+    return list(words[:place]), list(words[place + 1 :])
+
+
 def subcommand_parser(name: str) -> tuple["ArgumentParser", list["Action"]]:
     """Make the parser of a subcommand, and the list of its options."""
+    from argparse import SUPPRESS
+
     summary, choices = SUBCOMMANDS[name]
     parser = new_parser(f"ybs {name}", summary, EPILOGS.get(name, ""))
     if choices:
         parser.add_argument("action", nargs="?", choices=choices, default=choices[0])
-    actions = hidden(add_shared_options(parser))
-    formats = ("text", "md", "json") if name == "sessions" else ("text", "json")
-    form = parser.add_argument("--format", choices=formats, help="the form of what is printed")
-    # `ybs version --json` is what other programs are asked for.
-    alias = parser.add_argument("--json", dest="format", action="store_const", const="json")
-    actions += [form, *hidden([alias]), *add_own(parser, name)]
-    if name in ("doctor", "setup"):
-        help_text = "the project's folder (default: this folder)"
-        actions.append(
-            parser.add_argument("--folder", dest="work_in", metavar="DIR", help=help_text)
-        )
-        actions += hidden([parser.add_argument("--using", default="")])  # by a chat: its model
-    return parser, actions
-
-
-def hidden(actions: list["Action"]) -> list["Action"]:
-    """Leave options out of the help: a subcommand understands those of the chat, and shows its own."""
-    from argparse import SUPPRESS
-
-    for action in actions:
+    actions = add_shared_options(parser)
+    for action in actions:  # a subcommand understands those of the chat, and shows its own
         action.help = SUPPRESS
-    return actions
-
-
-def add_own(parser: "ArgumentParser", name: str) -> list["Action"]:
-    """Add what only this subcommand takes, and return its options."""
+    formats = ("text", "md", "json") if name == "sessions" else ("text", "json")
     add = parser.add_argument
-    options: list[Action] = []
-    match name:
-        case "config":
-            help_text = "also show where each value comes from"
-            options = [add("--sources", action="store_true", help=help_text)]
-            add(
-                "key",
-                nargs="?",
-                metavar="KEY",
-                help="of get, set and unset: a setting, as llm.model",
-            )
-            add("value", nargs="?", metavar="VALUE", help="of set: its value, as text or JSON")
-        case "tools" | "skills":
-            add("name", nargs="?", metavar="NAME", help=_NAMES[name])
-        case "firewall":
-            help_text = "files or folders to scan; - for standard input (default: this folder)"
-            add("files", nargs="*", metavar="FILE", help=help_text)
-        case "models":
-            help_text = "of download (starter: a small one that runs anywhere; none: the best for this machine), use and remove (none: the starter model)"
-            add("model_name", nargs="?", metavar="NAME", help=help_text)
-            all_text = "of list: ask the providers elsewhere that have a key, too"
-            options = [add("--all", action="store_true", help=all_text)]
-        case "permissions":
-            help_text = "of allow and deny: a rule, after project (as shipped) or user; of remove: its number"
-            add("words", nargs="*", metavar="RULE", help=help_text)
-        case "sandbox":
-            options = [add("--network", action="store_true", help="with network access")]
-        case _ if name in _OWN:
-            options = _OWN[name](parser)
-        case _:
-            pass
-    return options
+    actions.append(add("--format", choices=formats, help="the form of what is printed"))
+    # `ybs version --json` is what other programs are asked for.
+    actions.append(add("--json", dest="format", action="store_const", const="json", help=SUPPRESS))
+    for line in filter(None, ARGUMENTS.get(name, "").splitlines()):
+        said, _, text = line.partition("  ")
+        told: dict[str, Any] = {"help": text.strip() or SUPPRESS, **argument_of(said)}
+        actions.append(add(said.partition(" ")[0], **told))
+    return parser, [action for action in actions if action.option_strings]
 
 
-def check_own(name: str, arguments: "Namespace") -> None:
-    """Fail where something is missing that this subcommand needs."""
+def argument_of(said: str) -> dict[str, Any]:
+    """Return what argparse is told of a word or an option that is written so: `files [FILE ...]`, `--env NAME=VALUE ...`."""
+    name, _, shown = said.partition(" ")
+    if not shown:
+        return {"action": "store_true", **_TOLD.get(said, {})}
+    told: dict[str, Any] = {}
+    if not name.startswith("-"):
+        told["nargs"] = "*" if shown.endswith(" ...]") else "?"
+        shown = shown.removeprefix("[").removesuffix("]")
+    elif shown.endswith(" ..."):
+        told |= {"action": "append", "default": []}
+    shown = shown.removesuffix(" ...")
+    is_choice = shown.startswith("{")
+    told |= {"choices": shown[1:-1].split(",")} if is_choice else {"metavar": shown}
+    return {**told, **_TOLD.get(said, {})}
+
+
+def check_words(name: str, arguments: "Namespace") -> None:
+    """Fail where an action has too few words, or too many."""
+    if name not in WORDS:
+        return
+    action, known = arguments.action, WORDS[name]
+    least, most, usage = known.get(action) or known.get("", _NONE)
+    if name == "learn" and arguments.all:
+        least, most, usage = _NONE
+    found = [getattr(arguments, each) for each in _IN.get(name, ("words",))]
+    several = (cast("list[Any]", each) if isinstance(each, list) else [each] for each in found)
+    given = [str(word) for words in several for word in words if word is not None]
+    if len(given) < least:
+        fail(f"something is missing: ybs {name} {action} {usage}")
+    if most is not None and len(given) > most:
+        fail(f"{given[most]!r} is not understood here; ybs {name} {action} {usage}".rstrip())
+
+
+def check_options(name: str, arguments: "Namespace") -> None:
+    """Fail where an option stands with an action that does not take it, or lacks what it needs."""
+    for option, action in _ONLY_OF.get(name, {}).items():
+        given = getattr(arguments, option[2:].replace("-", "_"))
+        if arguments.action != action and (given or given == 0) and given is not False:
+            fail(f"{option} works only with `ybs {name} {action}`")
     if name == "sandbox" and not arguments.command:
         fail("the command is missing: ybs sandbox exec [--network] -- COMMAND ...")
+    if name == "mcp" and arguments.command and arguments.action != "add":
+        fail("only `ybs mcp add NAME` takes a command behind --")
     if name in _CHECKED:
         _CHECKED[name](arguments)
-    if name == "tool" and not arguments.name:
-        fail("the name of a tool is missing: ybs tool call NAME JSON")
-    if name == "trust" and arguments.grant and arguments.action != "give":
-        fail("--grant works only with `ybs trust give`")
-    if name == "skills" and (arguments.action == "new") != bool(arguments.name):
-        fail("`new`, and only that, takes a name: ybs skills new NAME")
 
 
-def add_setup(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `setup` takes, and return its options."""
-    parser.add_argument("what", nargs="?", choices=("model", "editor"), default="model")
-    editors_text = f"of editor: {', '.join(EDITORS)} (default: all)"
-    parser.add_argument("editors", nargs="*", metavar="EDITOR", help=editors_text)
-    write_text = "of editor: write the settings, after showing them"
-    return [parser.add_argument("--write", action="store_true", help=write_text)]
+def check_gateway(arguments: "Namespace") -> None:
+    """Fail where nobody is named who is let in, or the port is none."""
+    role = arguments.role
+    if role and not (arguments.action == "pair" and arguments.words):
+        fail(f"--{role} works only with a code: ybs gateway pair CODE")
+    check_port(arguments)
+
+
+def check_port(arguments: "Namespace") -> None:
+    """Fail where the port is none."""
+    is_page = arguments.subcommand == "web"
+    option, port = ("--port", arguments.port) if is_page else ("--web", arguments.web)
+    if not 0 <= (port or 0) < 65_536:
+        fail(f"{option} {port} is not a port; those are 1 to 65535")
 
 
 def check_setup(arguments: "Namespace") -> None:
@@ -272,353 +443,21 @@ def check_setup(arguments: "Namespace") -> None:
         fail(f"there is no editor {unknown[0]!r} here; there are {', '.join(EDITORS)}")
 
 
-def check_models(arguments: "Namespace") -> None:
-    """Fail where an action of `models` has a name too many, or lacks the one that it needs."""
-    action, name = arguments.action, arguments.model_name
-    if action == "use" and not name:
-        fail("the name of a model is missing: ybs models use NAME")
-    if arguments.all and action != "list":
-        fail(f"--all works only with `ybs models list`, not with {action}")
-    if name and action not in ("download", "use", "remove"):
-        fail(f"{name!r} is not understood here; ybs models {action} takes no name")
-
-
-def check_config(arguments: "Namespace") -> None:
-    """Fail where an action of `config` has too few words, or too many."""
-    wanted = {"set": 2, "unset": 1, "get": 1}.get(arguments.action, 0)
-    given = [word for word in (arguments.key, arguments.value) if word is not None]
-    if len(given) < wanted:
-        fail(f"something is missing: ybs config {arguments.action} KEY{' VALUE' * (wanted > 1)}")
-    if len(given) > wanted:
-        fail(
-            f"{given[wanted]!r} is not understood here; only `get`, `set` and `unset` take a setting"
-        )
-
-
-def split_at_dashes(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words before `--` and those after it."""
-    place = words.index("--") if "--" in words else len(words)
-    return list(words[:place]), list(words[place + 1 :])
-
-
-def add_router(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `router` takes, and return its options."""
-    add = parser.add_argument
-    add(
-        "decision",
-        nargs="?",
-        default="",
-        metavar="ID",
-        help="of explain: a decision (default: the newest)",
-    )
-    return []
-
-
-def check_router(arguments: "Namespace") -> None:
-    """Fail where an action of `router` is given what only another one takes."""
-    action, decision = arguments.action, arguments.decision
-    if decision and action != "explain":
-        fail(f"{decision!r} is not understood here; only `ybs router explain` takes a decision")
-
-
-def add_call(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `tool call` takes, and return its options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one of `ybs tools list`")
-    parser.add_argument(
-        "json",
-        nargs="?",
-        metavar="JSON",
-        help="its arguments as a JSON object; - or nothing: read from standard input",
-    )
-    help_text = "answer yes to the question whether it may run; what is forbidden stays forbidden"
-    return [parser.add_argument("--yes", action="store_true", help=help_text)]
-
-
-def add_sessions(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `sessions` takes, and return its options."""
-    help_text = "NAME of show; NAME [FILE] of export; WORDS of search; NAME ... of delete"
-    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
-    add = parser.add_argument
-    return [
-        add("--all", action="store_true", help="the sessions of all folders"),
-        add("--yes", action="store_true", help="delete without asking"),
-    ]
-
-
-def add_learn(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `learn` takes, and return its options."""
-    help_text = "the number of a recurring task, as `ybs learn` lists them"
-    parser.add_argument("words", nargs="*", metavar="N", help=help_text)
-    add = parser.add_argument
-    return [
-        add("--project", action="store_true", help="of accept: write it for this project"),
-        add("--cron", action="store_true", help="of schedule: show a line for cron"),
-        add("--gateway", action="store_true", help="of schedule: have `ybs gateway` run it"),
-        add("--write", action="store_true", help="of schedule: write the systemd timer"),
-        add("--all", action="store_true", help="of forget: all that was learned"),
-        add("--yes", action="store_true", help="agree without being asked"),
-    ]
-
-
-def check_learn(arguments: "Namespace") -> None:
-    """Fail where an action of `learn` lacks its number, or has one too many."""
-    needed = 0 if arguments.action == "list" or arguments.all else 1
-    if len(arguments.words) != needed:
-        fail(
-            f"`ybs learn {arguments.action}` takes "
-            + ("the number of one task: ybs learn list shows them" if needed else "no number")
-        )
-
-
-def add_plugin(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `plugin` takes, and return its options."""
-    help_text = (
-        "of add: a folder or an address of git, and which plugin of several; of the others: NAME"
-    )
-    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
-    return [parser.add_argument("--yes", action="store_true", help="agree without being asked")]
-
-
-def check_plugin(arguments: "Namespace") -> None:
-    """Fail where an action of `plugin` has too few words, or too many."""
-    action, words = arguments.action, arguments.words
-    least, most = (0, 0) if action == "list" else (1, 2) if action == "add" else (1, 1)
-    if len(words) < least:
-        usage = "SOURCE [PLUGIN]" if action == "add" else "NAME"
-        fail(f"something is missing: ybs plugin {action} {usage}")
-    if len(words) > most:
-        fail(f"{words[most]!r} is not understood here")
-
-
-def add_mcp(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `mcp` takes, and return its options."""
-    help_text = "of add: NAME and an address, or NAME -- COMMAND ARGUMENTS; of add-json: NAME and the entry; of import: a file; of the others: NAME"
-    parser.add_argument("words", nargs="*", metavar="WORD", help=help_text)
-    add = parser.add_argument
-    access = ("none", "read", "write")
-    tools_text = "of serve: only these tools, of `ybs tools list`, with commas between them"
-    return [
-        add(
-            "--env",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="of add: a variable for the server",
-        ),
-        add(
-            "--header",
-            action="append",
-            default=[],
-            metavar="'NAME: VALUE'",
-            help="of add: a header of its requests",
-        ),
-        add(
-            "--project",
-            choices=access,
-            help="of add: what it may do with the project (default: read)",
-        ),
-        add(
-            "--write",
-            dest="writable",
-            action="append",
-            default=[],
-            metavar="PATH",
-            help="of add: a file or folder outside of the project that it may change",
-        ),
-        add("--no-network", action="store_true", help="of add: it gets no network"),
-        add("--tools", default="", metavar="NAME,...", help=tools_text),
-        add("--yes", action="store_true", help="agree without being asked"),
-    ]
-
-
-def check_mcp(arguments: "Namespace") -> None:
-    """Fail where an action of `mcp` has too few words, or too many."""
-    action, words = arguments.action, arguments.words
-    least = {"add": 1, "add-json": 2, "trust": 1, "login": 1, "logout": 1, "remove": 1}.get(
-        action, 0
-    )
-    most = {"list": 0, "serve": 0, "add": None, "add-json": 2, "import": None, "test": None}
-    most = most.get(action, 1)
-    if len(words) < least:
-        usages = {"add": "NAME URL, or NAME -- COMMAND ARGUMENTS", "add-json": "NAME '{ENTRY}'"}
-        usage = usages.get(action, "NAME")
-        fail(f"something is missing: ybs mcp {action} {usage}")
-    if most is not None and len(words) > most:
-        fail(f"{words[most]!r} is not understood here")
-    if arguments.command and action != "add":
-        fail("only `ybs mcp add NAME` takes a command behind --")
-
-
-def add_web(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `web` takes, and return its options."""
-    port_text = "default: that of the browsers that are logged in, else a new one; 0: any"
-    port = parser.add_argument("--port", type=int, metavar="N", help=port_text)
-    return [port, *_add_page(parser)]
-
-
-def _add_page(parser: "ArgumentParser") -> list["Action"]:
-    """Add what says where the page is, and return its options."""
-    add = parser.add_argument
-    host_text = "the address of the page (default: %(default)s, this machine alone)"
-    name_text = "a name by which browsers find the page, with --host (repeatable)"
-    proxy_text = "the page's address at a proxy on this machine that encrypts"
-    return [
-        add("--host", default="127.0.0.1", metavar="ADDRESS", help=host_text),
-        add("--name", action="append", default=[], metavar="HOST", help=name_text),
-        add("--cert", metavar="FILE", help="the certificate for TLS, with its chain"),
-        add("--key", metavar="FILE", help="its key"),
-        add("--proxy", default="", metavar="URL", help=proxy_text),
-    ]
-
-
-def check_web(arguments: "Namespace") -> None:
-    """Fail where the port is none."""
-    serves = arguments.subcommand in ("serve", "gateway")
-    name, port = ("--web", arguments.web) if serves else ("--port", arguments.port)
-    if not 0 <= (port or 0) < 65_536:
-        fail(f"{name} {port} is not a port; those are 1 to 65535")
-
-
-def add_trust(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `trust` takes, and return its options."""
-    text = "of give: an environment variable that the project's MCP servers may have (repeatable)"
-    return [parser.add_argument("--grant", action="append", default=[], metavar="NAME", help=text)]
-
-
-def add_serve(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `serve` takes, and return its options."""
-    add = parser.add_argument
-    socket_text = "where it listens, in a folder that is yours alone (default: ybs's own place)"
-    web_text = "serve the page of `ybs web` on the same sessions, too; 0: at any port"
-    tcp_text = "listen there too, on this machine alone unless ADDRESS says otherwise; clients need the token"
-    return [
-        add("--socket", metavar="PATH", help=socket_text),
-        add("--tcp", metavar="[ADDRESS:]PORT", help=tcp_text),
-        add("--web", type=int, metavar="PORT", help=web_text),
-        *_add_page(parser),
-        add("--schema", action="store_true", help="print the schema of the protocol, and end"),
-    ]
-
-
-def add_gateway(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `gateway` takes, and return its options."""
-    words_text = "CODE of pair: who is let in (default: list who waits); FOLDER [SESSION ...] of export and import"
-    parser.add_argument("words", nargs="*", metavar="WORD", help=words_text)
-    web_text = "of start: serve the page of `ybs web` on the same sessions, too; 0: at any port"
-    metrics_text = "of start: serve /metrics, /healthz and /readyz there, on this machine alone unless ADDRESS says otherwise"
-    log_text = "of start: json writes the log as lines of JSON, to standard output as well"
-    options = [
-        parser.add_argument("--web", type=int, metavar="PORT", help=web_text),
-        *_add_page(parser),
-        parser.add_argument("--metrics", metavar="[ADDRESS:]PORT", help=metrics_text),
-        parser.add_argument("--log-format", choices=("text", "json"), help=log_text),
-    ]
-    for role, text in (("owner", "who approves and chooses"), ("guest", "who only asks")):
-        name, help_text = f"--{role}", f"of pair: let them in as {text}"
-        add = parser.add_argument
-        options.append(add(name, dest="role", action="store_const", const=role, help=help_text))
-    return options
-
-
-def check_gateway(arguments: "Namespace") -> None:
-    """Fail where an action has words or options that it does not take."""
-    action, count = arguments.action, len(arguments.words)
-    if action in ("export", "import") and not count:
-        fail(f"something is missing: ybs gateway {action} FOLDER [SESSION ...]")
-    if count > {"pair": 1, "export": count, "import": count}.get(action, 0):
-        fail(f"{arguments.words[-1]!r} is not understood here")
-    if action != "pair" and arguments.role:
-        fail("only `ybs gateway pair` takes a role")
-    for name in ("web", "metrics", "log_format"):
-        if action != "start" and getattr(arguments, name) is not None:
-            fail(f"only `ybs gateway start` takes --{name.replace('_', '-')}")
-    check_web(arguments)
-    if arguments.role and not count:
-        fail(f"--{arguments.role} needs a code: ybs gateway pair CODE")
-
-
-def add_acp(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `acp` takes, and return its options."""
-    text = "start the server of `ybs serve` where none runs: terminals and the page then share its sessions"
-    return [parser.add_argument("--serve", action="store_true", help=text)]
-
-
-def add_attach(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `attach` takes, and return its options."""
-    help_text = (
-        "its name, its title or its number in `ybs sessions` (default: the only one that runs)"
-    )
-    parser.add_argument("name", nargs="?", default="", metavar="SESSION", help=help_text)
-    return []
-
-
-def add_map(parser: "ArgumentParser") -> list["Action"]:
-    """Add what `map` takes, and return its options."""
-    from argparse import SUPPRESS
-
-    add = parser.add_argument
-    add("folder", nargs="?", metavar="FOLDER", help="the project (default: this folder)")
-    query_text = (
-        "what the map should be about; - reads it from standard input (default: an overview)"
-    )
-    return [
-        add("--query", default="", metavar="TEXT", help=query_text),
-        add(
-            "--tokens",
-            type=whole_number,
-            metavar="N",
-            help="the size of the map (default: context.repo_map_tokens)",
-        ),
-        add("--no-cache", action="store_true", help="do not keep an index for the next run"),
-        add("--wait", action="store_true", help=SUPPRESS),  # a session's process: `headless/map.py`
-    ]
-
-
-def check_sessions(arguments: "Namespace") -> None:
-    """Fail where an action of `sessions` has too few words, or too many, and settle the format of an export."""
-    action, count = arguments.action, len(arguments.words)
-    least, most, usage = SESSIONS_WORDS[action]
-    if count < least:
-        fail(f"something is missing: ybs sessions {action} {usage}")
-    if most is not None and count > most:
-        fail(
-            f"{arguments.words[most]!r} is not understood here; ybs sessions {action} {usage}".rstrip()
-        )
-    if action != "export" and arguments.format == "md":
+def settle_format(arguments: "Namespace") -> None:
+    """Choose the format of an export by the name of its file. Fail for Markdown of anything else."""
+    is_export, words = arguments.action == "export", arguments.words
+    if not is_export and arguments.format == "md":
         fail("--format md works only with `ybs sessions export`")
-    if action == "export" and arguments.format is None:
-        is_data = arguments.words[-1].lower().endswith((".json", ".jsonl")) and count == most
+    if is_export and arguments.format is None:
+        is_data = len(words) > 1 and words[-1].lower().endswith((".json", ".jsonl"))
         arguments.format = "json" if is_data else "md"
 
 
-#: What adds the options of the subcommands that have several.
-_OWN: "dict[str, Callable[[ArgumentParser], list[Action]]]" = {
-    "tool": add_call,
-    "router": add_router,
-    "sessions": add_sessions,
-    "serve": add_serve,
-    "acp": add_acp,
-    "attach": add_attach,
-    "gateway": add_gateway,
-    "learn": add_learn,
-    "map": add_map,
-    "mcp": add_mcp,
-    "plugin": add_plugin,
-    "setup": add_setup,
-    "trust": add_trust,
-    "web": add_web,
-}
-#: What looks at the words of those that have several actions.
+#: What looks at what the tables above cannot say.
 _CHECKED: "dict[str, Callable[[Namespace], None]]" = {
-    "config": check_config,
     "gateway": check_gateway,
-    "models": check_models,
-    "router": check_router,
-    "sessions": check_sessions,
-    "learn": check_learn,
-    "plugin": check_plugin,
-    "mcp": check_mcp,
-    "web": check_web,
-    "serve": check_web,
+    "serve": check_port,
+    "sessions": settle_format,
     "setup": check_setup,
+    "web": check_port,
 }

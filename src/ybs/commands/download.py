@@ -40,7 +40,7 @@ async def download(session: Session, argument: str) -> Reply:
     host, config, used = session.host, session.config, session.agent.provider
     progress = _Progress(session)
     if pulls(host, config, argument, used):
-        from ybs.providers.ollama import PATIENCE, pull
+        from ybs.providers.wire.ollama import PATIENCE, pull
 
         server = chosen_provider(host, config, used)
         await pull(client_of(host, server, config, argument, patience=PATIENCE), argument, progress)

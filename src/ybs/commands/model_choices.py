@@ -7,8 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.config.host import Host
-from ybs.config.key_store import has_key, place_of
-from ybs.config.keys import find_variable
+from ybs.config.key_store import find_variable, has_key, place_of
 from ybs.config.presets import PRESETS
 from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import ConfigError

@@ -15,8 +15,7 @@ from ybs.session.reply import Cell, Column, Reply, Row, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.providers.tokens.estimate import TokenCounter
-    from ybs.providers.tokens.meter import Meter
+    from ybs.providers.tokens import Meter, TokenCounter
     from ybs.session.session import Session
     from ybs.session.tally import TurnUse
 

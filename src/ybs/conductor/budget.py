@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from ybs.config.agents import Agents
+from ybs.config.sections import Agents
 from ybs.core.messages import Usage
 
 _Number = TypeVar("_Number", int, float)

@@ -14,7 +14,7 @@ from ybs.agent.user_hooks.definitions import KNOWN
 from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, Kind
-from ybs.config.files import open_regular
+from ybs.config.document import open_regular
 from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.host import Host
 from ybs.config.layers import Loaded

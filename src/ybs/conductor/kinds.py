@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from ybs.conductor.budget import Budget
-from ybs.config.agents import AcpAgent
+from ybs.config.sections import AcpAgent
 from ybs.security.policy.policy import BoundMode
 
 #: What only reads.

@@ -13,18 +13,20 @@ from ybs.config.document import (
     LEFT_OUT,
     NOTHING_SENT,
     SettingsDocument,
+    Unusable,
     dotted,
     open_document,
+    place_of,
     profile_in,
+    read,
     visible,
 )
-from ybs.config.files import Unusable, place_of, read
 from ybs.config.host import Host, own_folder
-from ybs.config.own_providers import CliAgent, Endpoint
 from ybs.config.paths import PROJECT_FILE
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import PluginFolder, Review
 from ybs.config.schema import Config, planned_in
+from ybs.config.sections import CliAgent, Endpoint
 from ybs.config.shape import (
     Fitting,
     annotation_at,

@@ -8,10 +8,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ybs.config import paths
-from ybs.config.document import SettingsDocument, complaint_of, dotted, open_document, visible
-from ybs.config.files import Unusable
-from ybs.config.keys import mask
+from ybs.config import paths, schema, sections
+from ybs.config.document import (
+    SettingsDocument,
+    Unusable,
+    complaint_of,
+    dotted,
+    open_document,
+    visible,
+)
+from ybs.config.key_store import mask
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import KeyPath, Layer, ValueOrigin, find, flatten, is_list, is_object
@@ -125,13 +131,40 @@ def json_schema() -> dict[str, Any]:
     """Make the JSON Schema (draft 2020-12) of a configuration file, for editors and other programs."""
     made = msgspec.json.schema(Config)
     definitions: dict[str, Any] = made["$defs"]
-    for definition in definitions.values():
+    words = _field_words()
+    for name, definition in definitions.items():
         definition["additionalProperties"] = False
+        for field, text in words.get(name, {}).items():
+            definition["properties"][field]["description"] = text
     root: Any = definitions.pop("Config")
     root["properties"] = {"$schema": {"type": "string"}, **root["properties"]}
     root["properties"]["profiles"]["additionalProperties"] = {"$ref": "#"}
     root["title"] = "Configuration of ybs"
     return {"$schema": SCHEMA_DIALECT, **root, "$defs": definitions}
+
+
+def _field_words() -> dict[str, dict[str, str]]:
+    """Return what stands below the fields of the settings, as their documentation, by section and field."""
+    import ast  # only to show the schema
+    from inspect import getsource
+    from itertools import pairwise
+
+    words: dict[str, dict[str, str]] = {}
+    sources = map(getsource, (schema, sections))
+    for section in (each for source in sources for each in ast.parse(source).body):
+        if not isinstance(section, ast.ClassDef):
+            continue
+        fields = words.setdefault(section.name, {})
+        for field, below in pairwise(section.body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    fields[name] = " ".join(text.split())
+                case _:
+                    pass
+    return words
 
 
 #: Layers whose values stand in files.

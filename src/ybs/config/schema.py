@@ -1,15 +1,45 @@
-"""Every setting with its meaning, its default and its bounds; docs and JSON Schema are made from these."""
+"""Every setting with its meaning below it, its default and its bounds; docs and JSON Schema are made from these."""
 
 from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from ybs.config.agents import Agents
-from ybs.config.network import Network, NotEmpty
-from ybs.config.own_providers import CliAgent, Endpoint, ModelEntry, Tokens
-from ybs.config.router import RouterSettings
-from ybs.config.tool_needs import ToolNeeds
+from ybs.config.sections import (
+    Agents,
+    CliAgent,
+    Endpoint,
+    ModelEntry,
+    Network,
+    NotEmpty,
+    RouterSettings,
+    Tokens,
+)
+
+
+class ToolNeeds(Struct, frozen=True, kw_only=True):
+    """What an external tool needs beside reading the project. The person is asked, and nothing else is there."""
+
+    network: bool = False
+    """The network."""
+    project: Literal["read", "write"] = "read"
+    """Whether it may change the project's files."""
+    environment: tuple[str, ...] = ()
+    """Names of your environment variables that it gets."""
+    read: tuple[str, ...] = ()
+    """Files and folders outside the project that it reads."""
+
+    @property
+    def words(self) -> str:
+        """Return in a few words what it needs; nothing where it only reads the project."""
+        needed = [
+            *(["the network"] if self.network else []),
+            *(["to change files"] if self.project == "write" else []),
+            *([f"your {', '.join(self.environment)}"] if self.environment else []),
+            *([f"to read {', '.join(self.read)}"] if self.read else []),
+        ]
+        return ", ".join(needed)
+
 
 Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 
@@ -17,26 +47,14 @@ Minutes: TypeAlias = Annotated[float, Meta(gt=0, le=100_000)]
 class LocalSettings(Struct, frozen=True, kw_only=True):
     """Models that run on this machine, in a server that ybs starts."""
 
-    server: Annotated[
-        NotEmpty | None,
-        Meta(
-            description="The absolute path of llama.cpp's `llama-server`. Unset: that of the extra `local`, or the one in "
-            "`PATH` where this machine has a graphics processor or the extra is not installed."
-        ),
-    ] = None
-    hub: Annotated[
-        NotEmpty,
-        Meta(
-            description="Where models are downloaded from when you ask for one: a hub with the addresses of Hugging Face, "
-            "or a mirror's pattern with `{file}`, and `{repository}` where it is needed."
-        ),
-    ] = "https://huggingface.co"
-    keep_minutes: Annotated[
-        Minutes | None,
-        Meta(
-            description="How long a model stays in memory after its last use, in Ollama too. Unset: 15, and Ollama's own."
-        ),
-    ] = None
+    server: NotEmpty | None = None
+    """The absolute path of llama.cpp's `llama-server`. Unset: that of the extra `local`, or the one in `PATH`
+    where this machine has a graphics processor or the extra is not installed."""
+    hub: NotEmpty = "https://huggingface.co"
+    """Where models are downloaded from when you ask for one: a hub with the addresses of Hugging Face, or a
+    mirror's pattern with `{file}`, and `{repository}` where it is needed."""
+    keep_minutes: Minutes | None = None
+    """How long a model stays in memory after its last use, in Ollama too. Unset: 15, and Ollama's own."""
 
 
 #: Built-in defaults are the safe ones: a file, a variable or an option has to ask for more.
@@ -58,55 +76,30 @@ OneLine: TypeAlias = Annotated[str, Meta(max_length=80, pattern=r"^[^\x00-\x1f\x
 class LlmSettings(Struct, frozen=True, kw_only=True):
     """Which model answers, and how it is asked."""
 
-    provider: Annotated[
-        NotEmpty | None,
-        Meta(
-            description="A built-in provider, or one of your own from `providers`. Unset: chosen."
-        ),
-    ] = None
-    model: Annotated[
-        str | None, Meta(description="The model's name. Unset: the provider's default.")
-    ] = None
-    endpoint: Annotated[
-        NotEmpty | None, Meta(description="The provider's address. Unset: the provider's own.")
-    ] = None
-    api_key: Annotated[
-        str | None,
-        Meta(description="The provider's key, read from your own files only. Better: a variable."),
-    ] = None
-    temperature: Annotated[
-        Degree | None,
-        Meta(description="Randomness, sent where accepted. Unset: 0 for small models, else none."),
-    ] = None
-    max_tokens: Annotated[Tokens, Meta(description="The longest answer, in tokens.")] = 8192
-    effort: Annotated[
-        Effort | None,
-        Meta(description="How hard the model thinks: one of these, or tokens. Unset: as it likes."),
-    ] = None
-    timeout_seconds: Annotated[
-        Seconds,
-        Meta(
-            description="How long the provider may be silent within an answer. Pings and empty pieces count as silence after ten minutes."
-        ),
-    ] = 120.0
-    prompt: Annotated[
-        PromptForm,
-        Meta(
-            description="The prompt and the tools: `short` for small models, `full`, or by the model's size, window and place."
-        ),
-    ] = "auto"
-    fallback: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Models that are asked in this order where the chosen one cannot answer: `PROVIDER` or `PROVIDER/MODEL`."
-        ),
-    ] = ()
-    fallback_elsewhere: Annotated[
-        bool,
-        Meta(
-            description="Let a fallback take a conversation with a model on this machine, or in this network, to one further away."
-        ),
-    ] = False
+    provider: NotEmpty | None = None
+    """A built-in provider, or one of your own from `providers`. Unset: chosen."""
+    model: str | None = None
+    """The model's name. Unset: the provider's default."""
+    endpoint: NotEmpty | None = None
+    """The provider's address. Unset: the provider's own."""
+    api_key: str | None = None
+    """The provider's key, read from your own files only. Better: a variable."""
+    temperature: Degree | None = None
+    """Randomness, sent where accepted. Unset: 0 for small models, else none."""
+    max_tokens: Tokens = 8192
+    """The longest answer, in tokens."""
+    effort: Effort | None = None
+    """How hard the model thinks: one of these, or tokens. Unset: as it likes."""
+    timeout_seconds: Seconds = 120.0
+    """How long the provider may be silent within an answer. Pings and empty pieces count as silence after ten
+    minutes."""
+    prompt: PromptForm = "auto"
+    """The prompt and the tools: `short` for small models, `full`, or by the model's size, window and place."""
+    fallback: tuple[str, ...] = ()
+    """Models that are asked in this order where the chosen one cannot answer: `PROVIDER` or `PROVIDER/MODEL`."""
+    fallback_elsewhere: bool = False
+    """Let a fallback take a conversation with a model on this machine, or in this network, to one further
+    away."""
 
     def __repr__(self) -> str:
         # The key must not reach a log by way of a representation.
@@ -116,290 +109,212 @@ class LlmSettings(Struct, frozen=True, kw_only=True):
 class ContextSettings(Struct, frozen=True, kw_only=True):
     """How much the model gets to see."""
 
-    max_tokens: Annotated[
-        Tokens | None,
-        Meta(
-            description="The most of the model's window that is used. Unset: all of it, of a model of Ollama 32,768 tokens; more than that where this says so."
-        ),
-    ] = None
-    compaction_threshold: Annotated[
-        Share, Meta(description="The share of the window at which older parts are compacted.")
-    ] = 0.95
-    system_prompt_file: Annotated[
-        str | None, Meta(description="A file whose text takes the place of the built-in prompt.")
-    ] = None
-    repo_map_tokens: Annotated[
-        Count, Meta(description="The size of the map of the project; 0 leaves it out.")
-    ] = 1024
-    max_tool_output_chars: Annotated[
-        Positive,
-        Meta(
-            description="A tool's output beyond this is cut in the middle. Where it is not set, a window over 33,000 tokens has room for more: up to 60,000."
-        ),
-    ] = 10_000
+    max_tokens: Tokens | None = None
+    """The most of the model's window that is used. Unset: all of it, of a model of Ollama 32,768 tokens; more
+    than that where this says so."""
+    compaction_threshold: Share = 0.95
+    """The share of the window at which older parts are compacted."""
+    system_prompt_file: str | None = None
+    """A file whose text takes the place of the built-in prompt."""
+    repo_map_tokens: Count = 1024
+    """The size of the map of the project; 0 leaves it out."""
+    max_tool_output_chars: Positive = 10_000
+    """A tool's output beyond this is cut in the middle. Where it is not set, a window over 33,000 tokens has
+    room for more: up to 60,000."""
 
 
 class AgentLimits(Struct, frozen=True, kw_only=True):
     """When work ends by itself, and how often a failed request is sent again."""
 
-    max_iterations: Annotated[
-        Positive, Meta(description="The most requests that one turn may send.")
-    ] = 200
-    retry_attempts: Annotated[
-        Annotated[int, Meta(ge=0, le=20)],
-        Meta(
-            description="How often a failed request is sent again, and an answer that broke off asked for anew; about a minute in all."
-        ),
-    ] = 6
-    retry_backoff_base_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=60_000)],
-        Meta(description="The first pause before that, doubled each time."),
-    ] = 1000
-    max_cost_usd: Annotated[
-        Dollars | None, Meta(description="The most that one session may cost. Unset: no limit.")
-    ] = None
-    max_seconds: Annotated[
-        Seconds | None, Meta(description="The longest that one turn may take. Unset: no limit.")
-    ] = None
+    max_iterations: Positive = 200
+    """The most requests that one turn may send."""
+    retry_attempts: Annotated[int, Meta(ge=0, le=20)] = 6
+    """How often a failed request is sent again, and an answer that broke off asked for anew; about a minute
+    in all."""
+    retry_backoff_base_ms: Annotated[int, Meta(ge=0, le=60_000)] = 1000
+    """The first pause before that, doubled each time."""
+    max_cost_usd: Dollars | None = None
+    """The most that one session may cost. Unset: no limit."""
+    max_seconds: Seconds | None = None
+    """The longest that one turn may take. Unset: no limit."""
 
 
 class SafetySettings(Struct, frozen=True, kw_only=True):
     """What is allowed, what is asked about, and what is refused."""
 
-    mode: Annotated[Mode, Meta(description="How much is done without asking.")] = "ask"
-    sandbox_enabled: Annotated[
-        bool,
-        Meta(
-            description="Run commands in the sandbox. Only your own settings can turn it off, never a project's."
-        ),
-    ] = True
-    sandbox_network: Annotated[
-        bool, Meta(description="Let every command in the sandbox reach the network.")
-    ] = False
-    sandbox_allowed_paths: Annotated[
-        tuple[str, ...], Meta(description="Folders that tools may work in.")
-    ] = ("./",)
-    sandbox_blocked_paths: Annotated[
-        tuple[str, ...], Meta(description="Files and folders that tools never touch.")
-    ] = ("~/.ssh", "~/.aws", "~/.config")
-    require_confirmation: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Tools that ask first in mode `ask`. As shipped, `run_shell` stands for commands that want to change something; in your own settings for each command."
-        ),
-    ] = ("write_file", "run_shell", "delete_file")
-    ask_before_edits: Annotated[
-        bool,
-        Meta(
-            description="In mode `ask`, ask before each edit, also of files that the model has read."
-        ),
-    ] = False
-    blocked_commands: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Commands that are refused in every mode where they are recognised: a seat belt, not a security boundary."
-        ),
-    ] = ("rm -rf /", "sudo", "chmod 777")
-    safe_commands: Annotated[
-        tuple[str, ...],
-        Meta(description="Programs that the mode `deny` lets run, with the project read-only."),
-    ] = (
+    mode: Mode = "ask"
+    """How much is done without asking."""
+    sandbox_enabled: bool = True
+    """Run commands in the sandbox. Only your own settings can turn it off, never a project's."""
+    sandbox_network: bool = False
+    """Let every command in the sandbox reach the network."""
+    sandbox_allowed_paths: tuple[str, ...] = ("./",)
+    """Folders that tools may work in."""
+    sandbox_blocked_paths: tuple[str, ...] = ("~/.ssh", "~/.aws", "~/.config")
+    """Files and folders that tools never touch."""
+    require_confirmation: tuple[str, ...] = ("write_file", "run_shell", "delete_file")
+    """Tools that ask first in mode `ask`. As shipped, `run_shell` stands for commands that want to change
+    something; in your own settings for each command."""
+    ask_before_edits: bool = False
+    """In mode `ask`, ask before each edit, also of files that the model has read."""
+    blocked_commands: tuple[str, ...] = ("rm -rf /", "sudo", "chmod 777")
+    """Commands that are refused in every mode where they are recognised: a seat belt, not a security boundary."""
+    safe_commands: tuple[str, ...] = (
         *("basename", "cat", "cd", "cmp", "comm", "cut", "df", "diff", "dirname", "du", "echo"),
         *("false", "file", "find", "grep", "head", "id", "ls", "md5sum", "nl", "printf", "pwd"),
         *("readlink", "realpath", "rg", "seq", "sha256sum", "sort", "stat", "tail", "tr", "true"),
         *("uname", "uniq", "wc", "which", "whoami"),
     )
-    outside_sandbox: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and `gh *`. Only your own settings can name them, and they count in projects that you trust."
-        ),
-    ] = ()
-    allow: Annotated[
-        tuple[str, ...],
-        Meta(description="Rules such as `run_shell(pytest *)`: what needs no question."),
-    ] = ()
-    ask: Annotated[
-        tuple[str, ...], Meta(description="Rules for what is asked about, whatever allows it.")
-    ] = ()
-    deny: Annotated[
-        tuple[str, ...], Meta(description="Rules for what is refused in every mode.")
-    ] = ()
+    """Programs that the mode `deny` lets run, with the project read-only."""
+    outside_sandbox: tuple[str, ...] = ()
+    """Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and
+    `gh *`. Only your own settings can name them, and they count in projects that you trust."""
+    allow: tuple[str, ...] = ()
+    """Rules such as `run_shell(pytest *)`: what needs no question."""
+    ask: tuple[str, ...] = ()
+    """Rules for what is asked about, whatever allows it."""
+    deny: tuple[str, ...] = ()
+    """Rules for what is refused in every mode."""
 
 
 class BuiltinToolSettings(Struct, frozen=True, kw_only=True):
     """One built-in tool."""
 
-    enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
-    timeout_seconds: Annotated[
-        WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
-    ] = None
+    enabled: bool = True
+    """Offer the tool to the model."""
+    timeout_seconds: WholeSeconds | None = None
+    """How long a call may take. Unset: as shipped."""
 
 
 class ExternalToolSettings(Struct, frozen=True, kw_only=True):
     """A program of yours that the model may call."""
 
-    name: Annotated[str, Meta(description="The tool's name for the model.", min_length=1)]
-    path: Annotated[str, Meta(description="The program.", min_length=1)]
-    type: Annotated[Literal["executable"], Meta(description="The kind of tool.")] = "executable"
-    description: Annotated[str, Meta(description="What the model is told about it.")] = ""
-    parameters: Annotated[
-        dict[str, Any], Meta(description="Its arguments: JSON Schema, or the short flat form.")
-    ] = {}
-    input: Annotated[
-        Literal["stdin", "argv"] | None,
-        Meta(description="How it gets its arguments. Unset: found out by its kind."),
-    ] = None
-    timeout_seconds: Annotated[
-        WholeSeconds | None, Meta(description="How long a call may take. Unset: as shipped.")
-    ] = None
+    name: Annotated[str, Meta(min_length=1)]
+    """The tool's name for the model."""
+    path: Annotated[str, Meta(min_length=1)]
+    """The program."""
+    type: Literal["executable"] = "executable"
+    """The kind of tool."""
+    description: str = ""
+    """What the model is told about it."""
+    parameters: dict[str, Any] = {}
+    """Its arguments: JSON Schema, or the short flat form."""
+    input: Literal["stdin", "argv"] | None = None
+    """How it gets its arguments. Unset: found out by its kind."""
+    timeout_seconds: WholeSeconds | None = None
+    """How long a call may take. Unset: as shipped."""
     needs: ToolNeeds = ToolNeeds()
-    cwd: Annotated[
-        Literal["project"] | None,
-        Meta(
-            description="`project`: it starts in the project also where you do not trust that. Unset: in a folder of its own until you do."
-        ),
-    ] = None
-    enabled: Annotated[bool, Meta(description="Offer the tool to the model.")] = True
+    cwd: Literal["project"] | None = None
+    """`project`: it starts in the project also where you do not trust that. Unset: in a folder of its own
+    until you do."""
+    enabled: bool = True
+    """Offer the tool to the model."""
 
 
 class ToolsSettings(Struct, frozen=True, kw_only=True):
     """The tools that the model gets."""
 
-    builtin: Annotated[
-        dict[str, BuiltinToolSettings], Meta(description="Built-in tools, by name.")
-    ] = {}
-    external: Annotated[
-        tuple[ExternalToolSettings, ...], Meta(description="Programs of yours, as tools.")
-    ] = ()
-    search_paths: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Folders in which tools are looked for; those of a project once it is trusted."
-        ),
-    ] = ("~/.config/ybs/tools", "~/.ybs/tools", "./tools", "./.ybs/tools")
+    builtin: dict[str, BuiltinToolSettings] = {}
+    """Built-in tools, by name."""
+    external: tuple[ExternalToolSettings, ...] = ()
+    """Programs of yours, as tools."""
+    search_paths: tuple[str, ...] = (
+        "~/.config/ybs/tools",
+        "~/.ybs/tools",
+        "./tools",
+        "./.ybs/tools",
+    )
+    """Folders in which tools are looked for; those of a project once it is trusted."""
 
 
 class SkillsSettings(Struct, frozen=True, kw_only=True):
     """The skills that the model gets."""
 
-    search_paths: Annotated[
-        tuple[str, ...], Meta(description="Folders of your own in which skills are looked for.")
-    ] = ("~/.config/ybs/skills", "~/.agents/skills", "~/.claude/skills")
-    only: Annotated[
-        tuple[str, ...], Meta(description="The names of the skills to use; with none, all.")
-    ] = ()
+    search_paths: tuple[str, ...] = ("~/.config/ybs/skills", "~/.agents/skills", "~/.claude/skills")
+    """Folders of your own in which skills are looked for."""
+    only: tuple[str, ...] = ()
+    """The names of the skills to use; with none, all."""
 
 
 class GitSettings(Struct, frozen=True, kw_only=True):
     """What ybs does with git by itself."""
 
-    auto_commit: Annotated[
-        bool,
-        Meta(
-            description="Commit what a turn changed. Where you have not set it yourself, you are asked once per repository."
-        ),
-    ] = True
-    commit_message_prefix: Annotated[
-        OneLine, Meta(description="What such a commit's title begins with.")
-    ] = "[ybs]"
+    auto_commit: bool = True
+    """Commit what a turn changed. Where you have not set it yourself, you are asked once per repository."""
+    commit_message_prefix: OneLine = "[ybs]"
+    """What such a commit's title begins with."""
 
 
 class UiSettings(Struct, frozen=True, kw_only=True):
     """What the terminal shows."""
 
-    color: Annotated[bool, Meta(description="Use colour (also needs a terminal).")] = True
-    show_token_usage: Annotated[bool, Meta(description="Show the tokens used after a turn.")] = True
-    show_tool_calls: Annotated[bool, Meta(description="Show each tool call.")] = True
-    stream_responses: Annotated[bool, Meta(description="Show the answer as it comes.")] = True
-    answer_shell: Annotated[
-        bool,
-        Meta(
-            description="Have the model answer to the output of a !command at once; false keeps it for your next prompt."
-        ),
-    ] = True
-    editing_mode: Annotated[
-        Literal["emacs", "vi"], Meta(description="Which editor's keys the prompt has.")
-    ] = "emacs"
-    notify: Annotated[
-        Literal["off", "bell", "desktop"],
-        Meta(description="How ybs calls you when it waits for you, or when long work has ended."),
-    ] = "bell"
-    terminal_title: Annotated[
-        bool,
-        Meta(description="Show the session and whether ybs works or waits in the window's title."),
-    ] = True
-    history: Annotated[
-        bool, Meta(description="Keep what was typed, for each project (never in incognito).")
-    ] = True
-    plain: Annotated[bool, Meta(description="Whole sentences, no colour, nothing that moves.")] = (
-        False
-    )
+    color: bool = True
+    """Use colour (also needs a terminal)."""
+    show_token_usage: bool = True
+    """Show the tokens used after a turn."""
+    show_tool_calls: bool = True
+    """Show each tool call."""
+    stream_responses: bool = True
+    """Show the answer as it comes."""
+    answer_shell: bool = True
+    """Have the model answer to the output of a !command at once; false keeps it for your next prompt."""
+    editing_mode: Literal["emacs", "vi"] = "emacs"
+    """Which editor's keys the prompt has."""
+    notify: Literal["off", "bell", "desktop"] = "bell"
+    """How ybs calls you when it waits for you, or when long work has ended."""
+    terminal_title: bool = True
+    """Show the session and whether ybs works or waits in the window's title."""
+    history: bool = True
+    """Keep what was typed, for each project (never in incognito)."""
+    plain: bool = False
+    """Whole sentences, no colour, nothing that moves."""
 
 
 class SessionStoreSettings(Struct, frozen=True, kw_only=True):
     """Where sessions are kept, and for how long."""
 
-    storage_path: Annotated[
-        str, Meta(description="The folder of the session files.", min_length=1)
-    ] = "~/.config/ybs/sessions"
-    auto_save: Annotated[bool, Meta(description="Write each message down as it comes.")] = True
-    max_sessions: Annotated[
-        Count, Meta(description="Keep this many; the oldest go first. 0 keeps all.")
-    ] = 100
-    retention_days: Annotated[
-        Count, Meta(description="Delete what is older. 0 keeps it for ever.")
-    ] = 30
+    storage_path: Annotated[str, Meta(min_length=1)] = "~/.config/ybs/sessions"
+    """The folder of the session files."""
+    auto_save: bool = True
+    """Write each message down as it comes."""
+    max_sessions: Count = 100
+    """Keep this many; the oldest go first. 0 keeps all."""
+    retention_days: Count = 30
+    """Delete what is older. 0 keeps it for ever."""
 
 
 class ServeSettings(Struct, frozen=True, kw_only=True):
     """The server of `ybs serve`, which `ybs attach` and `ybs --background` start where none runs."""
 
-    keep_minutes: Annotated[
-        Minutes | None,
-        Meta(
-            description="End the server, and close its sessions, when no client was connected and nothing was at work for so long. "
-            "`null`: never. A question that waits for you counts as work."
-        ),
-    ] = 30.0
+    keep_minutes: Minutes | None = 30.0
+    """End the server, and close its sessions, when no client was connected and nothing was at work for so
+    long. `null`: never. A question that waits for you counts as work."""
 
 
 class IncognitoSettings(Struct, frozen=True, kw_only=True):
     """Sessions of which nothing is written down."""
 
-    enabled: Annotated[bool, Meta(description="Begin every session incognito.")] = False
-    local_only: Annotated[
-        bool, Meta(description="In incognito, use only models that run on this machine.")
-    ] = False
+    enabled: bool = False
+    """Begin every session incognito."""
+    local_only: bool = False
+    """In incognito, use only models that run on this machine."""
 
 
 class FirewallSettings(Struct, frozen=True, kw_only=True):
     """What is taken for a secret on its way to a model."""
 
-    sensitivity: Annotated[
-        Literal["low", "normal", "high"],
-        Meta(
-            description="`low`: published formats of tokens, private keys, your own keys. `normal`: logins in addresses, "
-            "headers and commands, and random values with a name such as `api_key`, too. `high`: words as passwords, too."
-        ),
-    ] = "normal"
-    allow: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="What is not a secret: the SHA-256 of a value, or a regular expression that matches all of it."
-        ),
-    ] = ()
+    sensitivity: Literal["low", "normal", "high"] = "normal"
+    """`low`: published formats of tokens, private keys, your own keys. `normal`: logins in addresses, headers
+    and commands, and random values with a name such as `api_key`, too. `high`: words as passwords, too."""
+    allow: tuple[str, ...] = ()
+    """What is not a secret: the SHA-256 of a value, or a regular expression that matches all of it."""
 
 
 class LearningSettings(Struct, frozen=True, kw_only=True):
     """Whether ybs notices what is asked for again and again. All of it stays on this machine, and no model is asked."""
 
-    enabled: Annotated[
-        bool,
-        Meta(
-            description="Notice recurring requests in saved sessions, and offer a command for them, at most twice a week."
-        ),
-    ] = True
+    enabled: bool = True
+    """Notice recurring requests in saved sessions, and offer a command for them, at most twice a week."""
 
 
 #: A section whose feature reads it as it stands: `${NAME}` in it is not replaced here.
@@ -409,49 +324,32 @@ Section: TypeAlias = dict[str, Any]
 class Clone(Struct, frozen=True, forbid_unknown_fields=True):
     """A project of a gateway that is cloned with git from an address."""
 
-    clone: Annotated[NotEmpty, Meta(description="What `git clone` takes.")]
+    clone: NotEmpty
+    """What `git clone` takes."""
 
 
 class GatewaySettings(Struct, frozen=True, kw_only=True):
     """Chats, of `ybs gateway`. A project's settings have no say in it."""
 
-    channels: Annotated[
-        dict[str, Section],
-        Meta(
-            description="Chat platforms by name: `token`, `base_url` and what else the platform needs (`token_env` names the variable that has the token, and so on), `private` and `groups` (who may "
-            "speak: pairing, allow, open, off), `allow` (ids of people or groups), `owners` (ids of people who approve). "
-            "`type` names the platform where the name does not."
-        ),
-    ] = {}
-    database: Annotated[
-        str,
-        Meta(
-            description="The address of a PostgreSQL database, `postgresql://USER@HOST/NAME`, that gateways of several machines share; its password is looked "
-            "for in `PGPASSWORD` and `~/.pgpass`. Empty: files of this machine."
-        ),
-    ] = ""
-    projects: Annotated[
-        dict[str, str | Clone],
-        Meta(
-            description='Folders that the owner can bind a chat to, by name: `/project NAME`; or clones that ybs makes itself: `{"clone": ADDRESS}`.'
-        ),
-    ] = {}
-    turns_at_once: Annotated[
-        Positive, Meta(description="So many turns run at once on a machine; the others wait.")
-    ] = 64
-    idle_hours: Annotated[
-        Minutes | None,
-        Meta(
-            description="A chat begins a new session after so many hours without a word. `null`: never."
-        ),
-    ] = 24.0
-    per_minute: Annotated[
-        Positive, Meta(description="So many messages of a person are taken in a minute.")
-    ] = 12
-    usd_per_day: Annotated[
-        Dollars | None,
-        Meta(description="So much may all chats together spend in a day (UTC). `null`: no limit."),
-    ] = None
+    channels: dict[str, Section] = {}
+    """Chat platforms by name: `token`, `base_url` and what else the platform needs (`token_env` names the
+    variable that has the token, and so on), `private` and `groups` (who may speak: pairing, allow, open,
+    off), `allow` (ids of people or groups), `owners` (ids of people who approve). `type` names the
+    platform where the name does not."""
+    database: str = ""
+    """The address of a PostgreSQL database, `postgresql://USER@HOST/NAME`, that gateways of several machines
+    share; its password is looked for in `PGPASSWORD` and `~/.pgpass`. Empty: files of this machine."""
+    projects: dict[str, str | Clone] = {}
+    """Folders that the owner can bind a chat to, by name: `/project NAME`; or clones that ybs makes itself:
+    `{"clone": ADDRESS}`."""
+    turns_at_once: Positive = 64
+    """So many turns run at once on a machine; the others wait."""
+    idle_hours: Minutes | None = 24.0
+    """A chat begins a new session after so many hours without a word. `null`: never."""
+    per_minute: Positive = 12
+    """So many messages of a person are taken in a minute."""
+    usd_per_day: Dollars | None = None
+    """So much may all chats together spend in a day (UTC). `null`: no limit."""
 
     def __repr__(self) -> str:
         return "Gateway()"  # the channels hold tokens
@@ -460,7 +358,8 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
 class Config(Struct, frozen=True, kw_only=True):
     """All settings."""
 
-    version: Annotated[str, Meta(description="The version of this format.")] = "1.0"
+    version: str = "1.0"
+    """The version of this format."""
     llm: LlmSettings = LlmSettings()
     local: LocalSettings = LocalSettings()
     network: Network = Network()
@@ -478,27 +377,21 @@ class Config(Struct, frozen=True, kw_only=True):
     firewall: FirewallSettings = FirewallSettings()
     learning: LearningSettings = LearningSettings()
     gateway: GatewaySettings = GatewaySettings()
-    providers: Annotated[
-        dict[str, Endpoint], Meta(description="Providers of your own, by name.")
-    ] = {}
-    cli_agents: Annotated[
-        dict[str, CliAgent], Meta(description="Providers of your own that are programs, by name.")
-    ] = {}
-    models: Annotated[
-        dict[str, ModelEntry],
-        Meta(
-            description="What you state of models, by name: `MODEL`, or `PROVIDER/MODEL` for one provider's."
-        ),
-    ] = {}
-    profiles: Annotated[
-        Section, Meta(description="Named sets of settings, one of which a start may choose.")
-    ] = {}
+    providers: dict[str, Endpoint] = {}
+    """Providers of your own, by name."""
+    cli_agents: dict[str, CliAgent] = {}
+    """Providers of your own that are programs, by name."""
+    models: dict[str, ModelEntry] = {}
+    """What you state of models, by name: `MODEL`, or `PROVIDER/MODEL` for one provider's."""
+    profiles: Section = {}
+    """Named sets of settings, one of which a start may choose."""
     router: RouterSettings = RouterSettings()
-    mcpServers: Annotated[Section, Meta(description="MCP servers, by name.")] = {}
-    hooks: Annotated[Section, Meta(description="Your commands at set moments, by event.")] = {}
-    memory: Annotated[
-        Section, Meta(description="What is remembered between sessions. Not there yet.")
-    ] = {}
+    mcpServers: Section = {}
+    """MCP servers, by name."""
+    hooks: Section = {}
+    """Your commands at set moments, by event."""
+    memory: Section = {}
+    """What is remembered between sessions. Not there yet."""
 
     def __repr__(self) -> str:
         # Sections hold keys, headers and environments, which must not reach a log.

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from ybs.config import private_file
-from ybs.config.document import LEFT_OUT, NOTHING_SENT
-from ybs.config.files import open_regular
+from ybs.config.document import LEFT_OUT, NOTHING_SENT, open_regular
 from ybs.config.shape import Fitting, annotation_at, is_section, split_key, suggest
 from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ConfigError

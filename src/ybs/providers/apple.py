@@ -24,7 +24,7 @@ from ybs.core.remedies import Remedy
 from ybs.providers.cli.prompt import as_text
 from ybs.providers.facts import stated
 from ybs.providers.http.failures import NotServed, clean
-from ybs.providers.registry import Provider
+from ybs.providers.registry import Provider, ProviderModel
 from ybs.providers.text_calls import TextCalls
 
 NAME: Final = "apple"
@@ -63,14 +63,19 @@ def platform() -> str:
     return sys.platform
 
 
-class AppleModel:
-    """The model of Apple Intelligence. Satisfies `ProviderModel`. Each request is a session of its own."""
+class AppleModel(ProviderModel):
+    """The model of Apple Intelligence. Each request is a session of its own."""
 
     def __init__(self, sdk: Any, config: Config, model: str = MODEL) -> None:
-        self._sdk, self._config, self.name = sdk, config, model
+        self._sdk, self._config, self._name = sdk, config, model
         self.provider = NAME
         self._model = sdk.SystemLanguageModel()
         self._calls = TextCalls()
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
 
     @property
     def window(self) -> int:
@@ -84,20 +89,10 @@ class AppleModel:
         """The longest answer, in tokens: a quarter of the window at most."""
         return max(1, min(self._config.llm.max_tokens, self.window // 4))
 
-    async def warm_up(self) -> None:
-        """Do nothing: the system has the model."""
-
-    async def detect_window(self) -> int:
-        """Return the window, which the SDK tells."""
-        return self.window
-
     async def list_models(self) -> list[str]:
         """Return the one name that there is. Raises ModelError where the model cannot be used."""
         self._check()
         return [MODEL]
-
-    async def aclose(self) -> None:
-        """Do nothing: no session outlives its request."""
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Answer a request. See `core.ports.Model`."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 #: Name, and where its Provider stands.
 BUILT_IN: Final = {
-    "ollama": "ollama:PROVIDER",
+    "ollama": "wire.ollama:PROVIDER",
     "openai": "wire.openai:PROVIDER",
     "anthropic": "wire.anthropic:PROVIDER",
     "google": "wire.google:PROVIDER",

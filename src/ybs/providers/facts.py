@@ -8,8 +8,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ybs.config.addresses import is_local
-from ybs.config.own_providers import ModelEntry
 from ybs.config.schema import Config
+from ybs.config.sections import ModelEntry
 from ybs.core.errors import ModelError
 from ybs.providers.catalog import (
     GUIDED_BILLIONS,

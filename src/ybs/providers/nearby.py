@@ -1,20 +1,26 @@
-"""Model servers that run on this machine: the usual ports of loopback are asked, and nothing else."""
+"""Servers that are asked which models they have, without a session: those on usual ports of this machine, and one that the person named."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.config.addresses import is_loopback
-from ybs.core.errors import ConfigError, ModelError
+from ybs.config.host import Host
+from ybs.config.schema import Config
+from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown
 from ybs.providers.catalog import answers_in_words
-from ybs.providers.facts import find_rows
+from ybs.providers.facts import find_models, find_rows
 from ybs.providers.http.client import HttpClient, Patience, host_of, port_of
 from ybs.providers.http.failures import Site
-from ybs.providers.ollama import endpoint_in
+from ybs.providers.registry import Provider, client_of
+from ybs.providers.wire.adapter import ModelListing
 from ybs.providers.wire.loose_json import as_count, as_text
-from ybs.providers.wires import adapter_of
+from ybs.providers.wire.ollama import endpoint_in
+from ybs.providers.wire.quirks import Quirks
+from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
 #: A server on this machine tells what it has within this time.
 PATIENCE_SECONDS: Final = 0.6
@@ -112,3 +118,53 @@ async def _rows(endpoint: str, wire: str) -> list[dict[str, Any]] | None:
         return None
     finally:
         await client.aclose()
+
+
+PROBE_SECONDS: Final = 5.0
+PROBE_PATIENCE: Final = Patience(connect=PROBE_SECONDS, first=PROBE_SECONDS, later=PROBE_SECONDS)
+#: `locked`: it answers 401 or 403; `odd`: it answers with something else than a list of models.
+State: TypeAlias = Literal["open", "locked", "odd", "silent"]
+
+
+class ProbeResult(Struct, frozen=True):
+    """What a server answered: the names of its models, or why there are none."""
+
+    state: State
+    models: tuple[str, ...] = ()
+    why: str = ""
+
+
+async def probe(endpoint: str, key: str = "") -> ProbeResult:
+    """Ask an OpenAI-compatible server for its models, with a key where there is one. Raises ConfigError for what is not an address."""
+    address = clean_endpoint(endpoint, "openai")
+    host = address.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    header = quirks_at(address, Quirks()).key_header
+    known = {header: key} if header else {"authorization": f"Bearer {key}"}
+    client = HttpClient(
+        Site(provider="the server", endpoint=address, host=host, query=query_of(endpoint)),
+        patience=PROBE_PATIENCE,
+        headers=known if key else {},
+        secret=key or None,
+    )
+    return await _listed(client, ModelListing())
+
+
+async def try_key(host: Host, provider: Provider, key: str) -> ProbeResult:
+    """Ask a provider for its models with a key, sent as a session would send it. Raises ConfigError."""
+    client = client_of(host, replace(provider, api_key=key), Config(), patience=PROBE_PATIENCE)
+    return await _listed(client, adapter_of(provider.wire).listing)
+
+
+async def _listed(client: HttpClient, listing: ModelListing) -> ProbeResult:
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            found = await find_models(client, listing)
+    except AuthError as error:
+        return ProbeResult("locked", why=str(error))
+    except (ProviderDown, TimeoutError) as error:
+        return ProbeResult("silent", why=str(error))
+    except ModelError as error:
+        return ProbeResult("odd", why=str(error))
+    finally:
+        await client.aclose()
+    return ProbeResult("open", tuple(name for name in found if answers_in_words(name)))

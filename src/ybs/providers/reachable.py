@@ -12,11 +12,10 @@ from msgspec.structs import replace
 
 from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
-from ybs.config.key_store import SAVED, has_key, place_of
-from ybs.config.keys import find_variable
-from ybs.config.own_providers import Endpoint
+from ybs.config.key_store import SAVED, find_variable, has_key, place_of
 from ybs.config.presets import PRESETS
 from ybs.config.schema import Config
+from ybs.config.sections import Endpoint
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, YbsError
 from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, answers_in_words, facts_of, over
 from ybs.providers.facts import find_props, find_rows, find_show, in_row, rows_by_name, stated

@@ -4,7 +4,7 @@ Built-in providers are found by a table; modules are imported and entry points (
 for the one that is asked for.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from ybs.config.addresses import is_local, is_loopback
 from ybs.config.document import complaint_of
 from ybs.config.host import Host
-from ybs.config.key_store import place_of, stored_key
-from ybs.config.keys import find_key, find_variable
+from ybs.config.key_store import find_key, find_variable, place_of, stored_key
 from ybs.config.presets import PRESETS, Preset
 from ybs.config.schema import Config, Endpoint
 from ybs.core.errors import AuthError, ConfigError
-from ybs.core.ports import Model
+from ybs.core.events import Event
+from ybs.core.ports import Model, Request
 from ybs.core.remedies import Remedy
 from ybs.providers.builtin import BUILT_IN, import_built_in
 from ybs.providers.catalog import (
@@ -44,7 +44,10 @@ from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
 
 
 class ProviderModel(Model, Protocol):
-    """A model as the registry gives it out: one with connections, to be closed at the end."""
+    """A model as the registry gives it out: one with connections, to be closed at the end.
+
+    A model without a server inherits what is said of one that is ready, has one name and keeps nothing open.
+    """
 
     @property
     def max_tokens(self) -> int:
@@ -53,19 +56,17 @@ class ProviderModel(Model, Protocol):
 
     async def warm_up(self) -> None:
         """Do ahead what the first request needs. Never fails."""
-        ...
 
     async def detect_window(self) -> int:
         """Ask a local server for its window and use that. Never fails."""
-        ...
+        return self.window
 
     async def list_models(self) -> list[str]:
         """Return the names of the models that the provider offers. Raises ModelError."""
-        ...
+        return [self.name]
 
     async def aclose(self) -> None:
         """Close all connections."""
-        ...
 
 
 #: Makes the model of a provider that is more than an address: `make(host, config, model)`.
@@ -519,3 +520,32 @@ def distance(host: Host, provider: str, model: str, config: Config) -> Literal[0
     if is_loopback(server):
         return 0
     return 1 if is_local(server) else 2
+
+
+class InProcessModel(ProviderModel):
+    """A model that a program hands in, with what a session expects of a provider's model besides.
+
+    The session does not close it: whoever made it does, and may hand it to several sessions.
+    """
+
+    def __init__(self, model: Model, most_tokens: int) -> None:
+        self._model, self._most_tokens = model, most_tokens
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return self._model.name
+
+    @property
+    def window(self) -> int:
+        """The model's own window, in tokens."""
+        return self._model.window
+
+    @property
+    def max_tokens(self) -> int:
+        """The part of the window that is kept free for an answer: `llm.max_tokens`, a quarter of the window at most."""
+        return max(1, min(self._most_tokens, self.window // 4))
+
+    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        """Return the model's own stream."""
+        return self._model.stream(request)

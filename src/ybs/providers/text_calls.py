@@ -9,7 +9,7 @@ from ybs.core.messages import AssistantMessage, Text, ToolResult
 from ybs.core.ports import Request
 
 if TYPE_CHECKING:
-    from ybs.providers.text_protocol.writing import Writer
+    from ybs.providers.text_protocol import Writer
 
 #: A model that writes this many answers with calls as text, and none with a real one between, is asked for text from then on.
 _ENOUGH: Final = 2
@@ -33,7 +33,7 @@ class TextCalls:
     def written(self, request: Request, window: int) -> Request:
         """Return a request with its tools, calls and results as text."""
         if self._writer is None:
-            from ybs.providers.text_protocol.writing import Writer
+            from ybs.providers.text_protocol import Writer
 
             self._writer = Writer()
         return self._writer.written(request, window)
@@ -64,7 +64,7 @@ class TextCalls:
         self, stream: AsyncGenerator[Event, None], request: Request
     ) -> AsyncGenerator[Event, None]:
         """Pass an answer on with the calls in its text as calls; what may be one is not shown as text."""
-        from ybs.providers.text_protocol.reading import Held
+        from ybs.providers.text_protocol import Held
 
         held = Held()
         async with aclosing(stream) as events:
@@ -96,7 +96,7 @@ def _cut_off(text: str) -> AssistantMessage:
 def _with_calls(message: AssistantMessage, request: Request) -> AssistantMessage:
     if message.has_failed or not any(sign in message.text for sign in _SIGNS):
         return message
-    from ybs.providers.text_protocol.reading import with_calls
+    from ybs.providers.text_protocol import with_calls
 
     results = [each.output for each in request.messages if isinstance(each, ToolResult)]
     return with_calls(message, {tool.name for tool in request.tools}, results)

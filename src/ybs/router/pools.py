@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from ybs.config.router import PoolLimits
+from ybs.config.sections import PoolLimits
 from ybs.core.wording import plural
 from ybs.router.database import Connection, Database
 

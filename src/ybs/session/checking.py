@@ -19,7 +19,7 @@ from ybs.security.firewall.allowed import AllowList
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
 from ybs.tools.calls.tool_names import near
-from ybs.tools.external.names import possible_names
+from ybs.tools.external.finding import possible_names
 from ybs.tools.registry import NAMES
 
 #: Names of tools that nobody knows before a server has told them.

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import AUTO
-from ybs.config.files import LARGEST_BYTES, open_regular
+from ybs.config.document import LARGEST_BYTES, open_regular
 from ybs.config.layers import Loaded
 from ybs.config.schema import Config, Effort
 from ybs.config.tree import ValueOrigin

@@ -7,8 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ybs.config.document import SettingsDocument, parse, profile_in, visible
-from ybs.config.files import LARGEST_BYTES, Unusable, place_of
+from ybs.config.document import (
+    LARGEST_BYTES,
+    SettingsDocument,
+    Unusable,
+    parse,
+    place_of,
+    profile_in,
+    visible,
+)
 from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
 from ybs.config.review import Item, ProjectFile, Review

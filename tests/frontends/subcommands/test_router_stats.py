@@ -95,4 +95,4 @@ def test_words_that_an_action_does_not_take_are_bad_usage(
     used: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["router", "stats", "1a"]) == 2
-    assert "only `ybs router explain` takes a decision" in capsys.readouterr().err
+    assert "is not understood here" in capsys.readouterr().err

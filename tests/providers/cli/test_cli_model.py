@@ -15,8 +15,8 @@ from cli_stand_in import StandIn, collect
 
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.own_providers import CliAgent, CliOutput, Endpoint
 from ybs.config.schema import Config, IncognitoSettings, LlmSettings
+from ybs.config.sections import CliAgent, CliOutput, Endpoint
 from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Noticed, TextStreamed
 from ybs.core.messages import AssistantMessage, Image, Text, ToolResult, Usage, UserMessage

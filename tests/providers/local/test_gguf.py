@@ -9,7 +9,7 @@ from local.gguf_files import head, text, value, write_model
 
 from rows import every_row
 from ybs.core.errors import ConfigError
-from ybs.providers.local.gguf import read_head
+from ybs.providers.local.template import read_head
 
 QWEN: dict[str, Any] = {
     "general.architecture": "qwen2",

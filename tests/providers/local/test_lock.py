@@ -6,8 +6,8 @@ from threading import active_count
 
 import pytest
 
-from ybs.providers.local import lock
-from ybs.providers.local.lock import held
+from ybs.providers.local import process as lock
+from ybs.providers.local.process import held
 
 pytestmark = pytest.mark.integration
 
@@ -38,7 +38,7 @@ async def test_a_wait_that_takes_long_is_told_once(tmp_path: Path, monkeypatch: 
         async with held(tmp_path / "lock", waits):
             pass
 
-    monkeypatch.setattr(lock, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(lock, "LOCK_SECONDS", 0)
     async with held(tmp_path / "lock", waits):
         waiting = asyncio.ensure_future(wait())
         for _ in range(9):

@@ -11,7 +11,8 @@ from ybs.config.schema import Config
 from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
-from ybs.providers.local import STARTER_NAME, lock, prefix_slot, server
+from ybs.providers.local import STARTER_NAME, prefix_slot, server
+from ybs.providers.local import process as lock
 from ybs.providers.local.model import WAITING, LlamaCppModel
 from ybs.providers.local.prefix_slot import KEPT, MOST_CHARS, READING
 

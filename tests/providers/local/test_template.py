@@ -14,9 +14,8 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.local import models, server
 from ybs.providers.local.choice import Shape
-from ybs.providers.local.gguf import ModelHead
 from ybs.providers.local.model import NO_CALLS, LlamaCppModel, notes_of
-from ybs.providers.local.template import makes_calls, templates_of
+from ybs.providers.local.template import ModelHead, makes_calls, templates_of
 from ybs.testing import ScriptedModel
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,7 @@ from ybs.core.events import AssistantSaid, Event, TextStreamed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.providers.text_calls import TextCalls
-from ybs.providers.text_protocol.reading import repeats_itself
+from ybs.providers.text_protocol import repeats_itself
 
 SEEN = "".join(rf"\nnew_text is there (line {n})" for n in range(1, 60))
 REQUEST = Request("", [UserMessage.of("go")])

@@ -6,7 +6,7 @@ import msgspec
 
 from rows import every_row
 from ybs.core.messages import AssistantMessage, Text, Thinking, ToolCall
-from ybs.providers.text_protocol.reading import Held, with_calls
+from ybs.providers.text_protocol import Held, with_calls
 
 NAMES = {
     "read_file",

@@ -5,8 +5,7 @@ from msgspec import Raw
 
 from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.text_protocol.reading import with_calls
-from ybs.providers.text_protocol.writing import EXAMPLES, HOW, NAMES, Writer, signature
+from ybs.providers.text_protocol import EXAMPLES, HOW, NAMES, Writer, signature, with_calls
 
 SCHEMA = Raw(
     b'{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},'

@@ -19,13 +19,13 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
-from ybs.providers.tokens.estimate import TokenCounter
-from ybs.providers.tokens.meter import (
+from ybs.providers.tokens import (
     CLAUDE,
     GEMINI,
     OPENAI,
     OTHER,
     PICTURE_TOKENS,
+    TokenCounter,
     estimate,
     family_of,
 )

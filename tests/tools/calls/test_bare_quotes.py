@@ -13,7 +13,7 @@ from ybs.core.errors import ToolError
 from ybs.core.messages import AssistantMessage, Text, ToolCall
 from ybs.core.ports import Effect
 from ybs.core.schema import schema_of
-from ybs.providers.text_protocol.reading import with_calls
+from ybs.providers.text_protocol import with_calls
 from ybs.tools.calls.arguments import decode
 from ybs.tools.calls.broken_json import split_at_names
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from rows import every_row
-from ybs.tools.calls.conversion import Unfit, converted, joined
+from ybs.tools.calls.arguments import Unfit, converted, joined
 
 
 class Item(Struct):

@@ -17,8 +17,7 @@ from ybs.testing import ScriptedToolbox
 from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.builtin.write_file import WriteFile
 from ybs.tools.calls.describing import described, subject
-from ybs.tools.composite import CompositeToolbox
-from ybs.tools.deferred import DeferredToolbox
+from ybs.tools.composite import CompositeToolbox, DeferredToolbox
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 

@@ -1,7 +1,7 @@
 """From a model's indentation to the file's: the rule that fits every line, or none where two would."""
 
 from rows import every_row
-from ybs.tools.editing.indentation import indentation_of, laid_out
+from ybs.tools.editing.adapting import indentation_of, laid_out
 
 SAME = "as it is"
 

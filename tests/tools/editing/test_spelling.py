@@ -3,8 +3,8 @@
 from unicodedata import lookup, normalize
 
 from rows import every_row
-from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.spelling import (
+from ybs.tools.editing.lines import (
+    Lines,
     indent_of,
     is_recognisable,
     key_of,

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from rows import every_row
-from ybs.config.schema import ExternalToolSettings
-from ybs.config.tool_needs import ToolNeeds
+from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.tools.external.definition import BadDefinition, Definition, defined, from_settings
 
 SCHEMA: dict[str, Any] = {

@@ -31,7 +31,7 @@ from mcp_http import (
 )
 from rows import every_row
 from ybs.config.host import Host
-from ybs.config.network import Network
+from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.tools.mcp import answers, connection, http, link
 from ybs.tools.mcp.http import proxy_for

@@ -176,7 +176,7 @@ async def test_a_login_that_fails_says_why(tmp_path: Path, page: dict[str, str],
 
 
 async def test_nobody_waits_for_ever_for_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ybs.tools.mcp.browser.LOGIN_SECONDS", 0.05)
+    monkeypatch.setattr("ybs.tools.mcp.http.LOGIN_SECONDS", 0.05)
 
     async def nobody(_url: str) -> None:
         pass

@@ -12,8 +12,7 @@ from mcp_running import running
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.mcp.link import McpLink, words_of
-from ybs.tools.mcp.transport import ProcessTransport
+from ybs.tools.mcp.link import McpLink, ProcessTransport, words_of
 from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.watch import Watch
 

@@ -14,7 +14,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.security.paths.roots import Roots
-from ybs.tools.searching import child, engine, ripgrep
+from ybs.tools.searching import child, engine
 from ybs.tools.searching.choice import GlobChoice
 from ybs.tools.searching.walk import Deadline
 
@@ -31,7 +31,7 @@ def fake_rg(folder: Path, script: str) -> Path:
 
 def test_rg_is_the_one_beside_ybs(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_rg(tmp_path / "other", "true")
-    assert ripgrep.program({"PATH": f"{tmp_path}/other"}, [project]) == str(
+    assert engine.program({"PATH": f"{tmp_path}/other"}, [project]) == str(
         Path(sys.executable).parent / "rg"
     )
     user = fake_rg(tmp_path / "user", "true")
@@ -41,13 +41,13 @@ def test_rg_is_the_one_beside_ybs(project: Path, tmp_path: Path, monkeypatch: py
         return str(user.parent)
 
     monkeypatch.setattr("sysconfig.get_path", scripts)
-    assert ripgrep.program({}, [project]) == str(user)
+    assert engine.program({}, [project]) == str(user)
 
 
 def test_s20_an_rg_of_path_does_not_count_where_the_project_could_have_put_it(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(ripgrep, "_beside_ybs", lambda: iter(()))
+    monkeypatch.setattr(engine, "_beside_ybs", lambda: iter(()))
     monkeypatch.setattr("ybs.security.launcher.SYSTEM_FOLDERS", ())
     inside = fake_rg(project / "bin", "true")
     linked = tmp_path / "linked"
@@ -55,21 +55,21 @@ def test_s20_an_rg_of_path_does_not_count_where_the_project_could_have_put_it(
     (linked / "rg").symlink_to(inside)
     outside, more = fake_rg(tmp_path / "outside", "true"), fake_rg(tmp_path / "more", "true")
     path = f".:bin::{project}/bin:{linked}:/nonexistent"
-    assert ripgrep.program({"PATH": f"{path}:{outside.parent}"}, [project]) == str(outside)
-    assert ripgrep.program({"PATH": f"{path}:{more.parent}"}, [project, more.parent]) == ""
+    assert engine.program({"PATH": f"{path}:{outside.parent}"}, [project]) == str(outside)
+    assert engine.program({"PATH": f"{path}:{more.parent}"}, [project, more.parent]) == ""
     monkeypatch.setenv("PATH", path)
     with pytest.raises(ToolError, match="can install ybs again"):
-        ripgrep.Search(Roots(this_host(), project), project, Deadline(5), ["--regexp", "x"])
+        engine.Search(Roots(this_host(), project), project, Deadline(5), ["--regexp", "x"])
 
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return what makes a search with an rg that runs a script."""
 
-    def search(script: str, seconds: float = 5) -> ripgrep.Search:
+    def search(script: str, seconds: float = 5) -> engine.Search:
         rg = fake_rg(tmp_path / "rg", script)
-        monkeypatch.setattr(ripgrep, "_beside_ybs", lambda: iter([str(rg)]))
-        return ripgrep.Search(
+        monkeypatch.setattr(engine, "_beside_ybs", lambda: iter([str(rg)]))
+        return engine.Search(
             Roots(this_host(), rg.parent), rg.parent, Deadline(seconds), ["--regexp", "x"]
         )
 
@@ -85,7 +85,7 @@ def test_counts_are_read_from_its_output_and_names_may_hold_line_ends(fake: Any)
     found = fake(script).below()
     assert found.files == {"a\nb": 2, "c": 1, "\udcff": 1}
     assert (found.skipped, found.slow, found.was_cut) == (["d"], ["e"], False)
-    assert fake("exit 1").below() == ripgrep.Counts()
+    assert fake("exit 1").below() == engine.Counts()
 
 
 @every_row(
@@ -136,7 +136,7 @@ def test_at_the_deadline_it_is_ended_and_what_it_found_counts(fake: Any):
 
 
 def test_paths_go_to_it_in_batches(fake: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ripgrep, "_BATCH_CHARS", 5)
+    monkeypatch.setattr(engine, "_BATCH_CHARS", 5)
     script = r'while [ "$1" != -- ]; do shift; done; printf "%s\0%s:3:[...]\r\n" "$2" $#'
     found = fake(script).places(["aaa", "bbb", "ccc"], 9)
     assert found == {"aaa": [(3, 2)], "ccc": [(2, 2)]}
@@ -186,7 +186,7 @@ def compared(start: Path, roots: Roots, **options: Any) -> engine.SearchResult:
     for breaks_off in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             if breaks_off:
-                patch.setattr(ripgrep.Search, "below", break_off)
+                patch.setattr(engine.Search, "below", break_off)
             found.append(engine.find(["--regexp", "word"], scope, roots, Deadline(20)))
     assert found[0] == found[1]
     return found[0]

@@ -11,8 +11,7 @@ from trusting import put
 from ybs.config.front_matter import Fork
 from ybs.core.errors import ToolError
 from ybs.tools.listing import fitting, listing
-from ybs.tools.skills.finding import Folder, Skills, find_skills
-from ybs.tools.skills.skill import MOST_BYTES, Skill
+from ybs.tools.skills import MOST_BYTES, Folder, Skill, Skills, find_skills
 
 
 def found(*folders: Path, only: tuple[str, ...] = (), opens: bool = True) -> Skills:

@@ -13,7 +13,7 @@ from ybs.conductor.acp.presets import PRESETS, method_of, problem_with, title_of
 from ybs.conductor.home import Home, Workplace
 from ybs.conductor.models import ChosenModel
 from ybs.conductor.sub_agent import PART, SubAgent, narrowed
-from ybs.config.agents import AcpAgent
+from ybs.config.sections import AcpAgent
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, UserSaid
 from ybs.core.to_its_end import to_its_end

@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.conductor.kinds import Kind
-from ybs.config.agents import AcpAgent, AcpPreset
 from ybs.config.host import Host
+from ybs.config.sections import AcpAgent, AcpPreset
 from ybs.core.errors import ConfigError
 from ybs.providers.cli import CLAUDE
 from ybs.security.launcher import persons_program

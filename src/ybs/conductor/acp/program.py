@@ -17,7 +17,7 @@ import msgspec
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import command_of
-from ybs.config.agents import AcpAgent
+from ybs.config.sections import AcpAgent
 from ybs.config.tree import is_object
 from ybs.security.own_programs import entering
 from ybs.security.sandbox.launch import Access, Bare, Launch

@@ -17,7 +17,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import reads_missing
 from ybs.conductor.admission import texts_after
 from ybs.conductor.home import Workplace
-from ybs.config.agents import AcpAgent
+from ybs.config.sections import AcpAgent
 from ybs.core.call_ids import CallIds
 from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError

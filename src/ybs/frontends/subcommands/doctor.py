@@ -254,7 +254,7 @@ _SWITCHES: Final = (
 def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
     """Look at what is around ybs."""
     yield look_at_sandbox(host, config)
-    from ybs.tools.searching.ripgrep import program  # with the sandbox
+    from ybs.tools.searching.engine import program  # with the sandbox
 
     away_from = [Path.cwd(), *host.roots]
     rg = program(host.environ, away_from)

@@ -79,7 +79,7 @@ def map_project(arguments: Namespace, options: "Options") -> int:
 def repo_map_of(job: MapRequest) -> "RepoMap":
     """Make what maps the folder of a job."""
     from ybs.git.client import Git
-    from ybs.providers.tokens.meter import estimate
+    from ybs.providers.tokens import estimate
     from ybs.repo_map.repo_map import RepoMap
     from ybs.repo_map.store import cache_file
     from ybs.security.paths.repository import is_in_repository

@@ -35,9 +35,9 @@ from ybs.providers.local.models import (
     starter_path,
 )
 from ybs.providers.local.program import this_machine
-from ybs.providers.ollama import PATIENCE, pull
 from ybs.providers.reachable import Reached, ReachedModel, find_reachable
 from ybs.providers.registry import chosen_provider, client_of
+from ybs.providers.wire.ollama import PATIENCE, pull
 from ybs.security.gate import put, put_over
 from ybs.session.settings import load_settings
 

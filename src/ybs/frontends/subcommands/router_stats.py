@@ -30,7 +30,7 @@ def router(arguments: "Namespace", options: "Options") -> int:
     warn(loaded.warnings)
     match arguments.action:
         case "explain":
-            return explain(loaded, arguments.decision, is_json=is_json)
+            return explain(loaded, arguments.decision or "", is_json=is_json)
         case "reset":
             return reset(loaded, is_json=is_json)
         case _:

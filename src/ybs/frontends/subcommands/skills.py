@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ybs.session.options import Options
-    from ybs.tools.skills.skill import Skill
+    from ybs.tools.skills import Skill
 
 _MOST_DESCRIBED = 70
 _NEW = """\
@@ -92,7 +92,7 @@ def check_skills(options: "Options", *, is_json: bool) -> int:
 
 def new_skill(host: Host, name: str) -> int:
     """Make a skill in the person's folder. 1: it is there already; 2: that cannot be its name."""
-    from ybs.tools.skills.skill import FILE, is_name
+    from ybs.tools.skills import FILE, is_name
 
     if not is_name(name):
         tell(

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Final
 
 from ybs.config.host import Host
-from ybs.config.own_providers import CliAgent
 from ybs.config.schema import Config
+from ybs.config.sections import CliAgent
 from ybs.providers.builtin import import_built_in
 from ybs.providers.registry import Provider
 from ybs.security.launcher import persons_program

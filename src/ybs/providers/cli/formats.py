@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ybs.config.own_providers import CliOutput
+from ybs.config.sections import CliOutput
 from ybs.core.events import Event
 from ybs.providers.wire.adapter import Frame
 from ybs.providers.wire.anthropic import AnthropicAdapter

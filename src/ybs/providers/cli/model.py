@@ -15,8 +15,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from ybs.config.host import Host
-from ybs.config.own_providers import CliAgent
 from ybs.config.schema import Config
+from ybs.config.sections import CliAgent
 from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import AssistantMessage, Message
@@ -28,6 +28,7 @@ from ybs.providers.cli.formats import READERS, AnswerReader, Complaint
 from ybs.providers.facts import stated
 from ybs.providers.http import failures
 from ybs.providers.http.failures import NotServed, Site, clean
+from ybs.providers.registry import ProviderModel
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
 from ybs.security.launcher import environ_away, persons_program, start_in_loop
@@ -154,8 +155,8 @@ _LOGIN_SIGNS: Final = (
 _CHANGE_PROVIDER: Final = Remedy("change_provider")
 
 
-class CliModel:
-    """A model behind a program. Satisfies `core.ports.Model`; tools are told and called as text.
+class CliModel(ProviderModel):
+    """A model behind a program; tools are told and called as text.
 
     Each request is one run of the program, in an empty folder of its own. Claude Code keeps the conversation as a session,
     so that a request which only adds to it is sent as that; nothing is kept in incognito.
@@ -198,13 +199,6 @@ class CliModel:
     def max_tokens(self) -> int:
         """The part of the window that is kept free for an answer: a quarter of it at most."""
         return max(1, min(self._config.llm.max_tokens, self.window // 4))
-
-    async def warm_up(self) -> None:
-        """Do nothing: a program is started for each request."""
-
-    async def detect_window(self) -> int:
-        """Return the window; a program is not asked for it."""
-        return self.window
 
     async def list_models(self) -> list[str]:
         """List the names that Claude Code has for the newest models; of other programs the one in use."""

@@ -15,7 +15,7 @@ from ybs.core.messages import (
     UserMessage,
     UserPart,
 )
-from ybs.providers.text_protocol.writing import block, result_text
+from ybs.providers.text_protocol import block, result_text
 from ybs.providers.wire.pictures import base64_of, without_pictures
 
 _BEFORE: Final = "The conversation so far, between the user and you, the assistant:"

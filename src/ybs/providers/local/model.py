@@ -19,9 +19,15 @@ from ybs.core.ports import Request
 from ybs.providers.local import hardware, models, prefix_slot, server
 from ybs.providers.local.choice import CPU_WINDOW
 from ybs.providers.local.facts import FACTS, STARTER_NAME
-from ybs.providers.local.gguf import ModelHead, read_head
-from ybs.providers.local.lock import held
-from ybs.providers.local.template import ChatTemplate, is_measured, makes_calls, templates_of
+from ybs.providers.local.process import held
+from ybs.providers.local.template import (
+    ChatTemplate,
+    ModelHead,
+    is_measured,
+    makes_calls,
+    read_head,
+    templates_of,
+)
 from ybs.providers.registry import open_model
 from ybs.providers.remote import RemoteModel
 

@@ -6,12 +6,13 @@ A number alone proves nothing, since numbers are used again; so the start time i
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import ParamSpec, TypeVar
 
+from ybs.config import private_file
 from ybs.security import launcher
 from ybs.security.launcher import SYSTEM_ENVIRON, ask, named_system_program
 from ybs.security.sandbox.launch import Launch
@@ -108,3 +109,38 @@ async def end(pid: int, started: str) -> None:
             if await unblocked(start_time, pid) != started:
                 return
             await asyncio.sleep(LOOK_SECONDS if HAS_PROC else PS_LOOK_SECONDS)
+
+
+LOCK_SECONDS = 0.1
+#: A wait that takes longer is told.
+TOLD_AFTER = 0.5
+
+
+def open_private(path: Path) -> int:
+    """Open a file that only its owner can read, made where it is not there; return its descriptor."""
+    private_file.make_folder(path.parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+@asynccontextmanager
+async def held(path: Path, waits: Callable[[], None] = lambda: None) -> AsyncGenerator[None]:
+    """Hold the lock; wait for it while another run has it. `waits` is called once in a wait that takes longer than a moment.
+
+    The wait asks again and again, because a thread that waits for a lock cannot be cancelled.
+    """
+    import fcntl  # not on every system; those have no local model either
+
+    file, begun, is_told = open_private(path), monotonic(), False
+    try:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not is_told and monotonic() - begun >= TOLD_AFTER:
+                    is_told = True
+                    waits()
+                await asyncio.sleep(LOCK_SECONDS)
+        yield
+    finally:
+        os.close(file)

@@ -27,7 +27,7 @@ from ybs.core.remedies import Remedy
 from ybs.providers.http.plain_http import connect_unix
 from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import RunPlan, Shape, needs, plan, smaller
-from ybs.providers.local.lock import held, open_private
+from ybs.providers.local.process import held, open_private
 from ybs.providers.local.program import find_program, this_machine
 from ybs.security.launcher import environ_away, python
 

@@ -1,11 +1,13 @@
 """edit_file: one text in a file replaced by another."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, ClassVar, assert_never
 
 from msgspec import Meta, Struct
 
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
 from ybs.tools.editing.changes import ChangingTool, FileEdit
@@ -21,6 +23,12 @@ _SHOWN_PLACES = 10
 _SHOWN_LINES = 40
 #: Of a line around what is wrong.
 _SHOWN_CHARS = 200
+#: The three lines around the texts of a SEARCH/REPLACE block, as models write them.
+_BLOCK_SIGNS = (
+    lazy(r"[ \t]*<{5,9}[ \t]*(?:SEARCH|ORIGINAL|HEAD)[ \t]*:?[ \t]*", re.IGNORECASE),
+    lazy(r"={5,9}[ \t]*"),
+    lazy(r"[ \t]*>{5,9}[ \t]*(?:REPLACE|UPDATED)[ \t]*", re.IGNORECASE),
+)
 
 
 class EditFileArguments(Struct, frozen=True, kw_only=True):
@@ -131,25 +139,28 @@ def _match(document: TextFile, arguments: EditFileArguments, shown: str) -> "Edi
 def _texts(arguments: EditFileArguments, text: str) -> tuple[str, str]:
     """Return the old and the new text, also when both stand in old_text as one SEARCH/REPLACE block."""
     old, new = arguments.old_text, arguments.new_text
-    if (new and new != old) or "<<<<<" not in old or old.replace("\r\n", "\n") in text:
+    lines = old.replace("\r\n", "\n").split("\n")
+    if (new and new != old) or "<<<<<" not in old or "\n".join(lines) in text:
         return old, new
-    from ybs.tools.editing.edit_blocks import (  # hardly ever needed
-        BlockError,
-        is_block,
-        parse_blocks,
+    starts, middles, ends = (
+        [at for at, line in enumerate(lines) if sign().fullmatch(line)] for sign in _BLOCK_SIGNS
     )
-
-    if not is_block(old):
+    if not (starts and ends):
         return old, new
-    try:
-        blocks = parse_blocks(old, path=arguments.path)
-    except BlockError as error:
-        raise ToolError(f"{error}; nothing was changed") from error
-    if len(blocks) > 1:
+    if len(starts) > 1:
         raise ToolError(
             "old_text holds several blocks; nothing was changed. Make one call for each."
         )
-    return blocks[0].old, blocks[0].new
+    # An underline of a heading may look like the middle; that has seven signs.
+    if len(middles) > 1:
+        middles = [at for at in middles if lines[at].rstrip() == "=" * 7]
+    if len(middles) != 1 or not starts[0] < middles[0] < ends[0]:
+        raise ToolError(
+            "the block in old_text has no middle, one line of `=======`; nothing was changed"
+        )
+    halves = lines[starts[0] + 1 : middles[0]], lines[middles[0] + 1 : ends[0]]
+    old, new = ("".join(f"{line}\n" for line in half) for half in halves)
+    return old, new
 
 
 def _words(refusal: "Refusal", shown: str) -> str:

@@ -1,4 +1,4 @@
-"""memorize: a note that the model keeps for later sessions, if the person says yes."""
+"""memorize and update_identity: what a model keeps for later sessions, of the project and of itself, if the person says yes."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from ybs.tools.workspace import Workspace
 
 
 class MemorizeArguments(Struct, frozen=True, kw_only=True):
-    """What memorize takes."""
+    """What memorize and update_identity take."""
 
     text: str
 
@@ -59,4 +59,47 @@ class Memorize(BuiltInTool):
             output="Kept for later sessions.",
             summary=f"Kept {size} as {file.name}",
             display={"success": True, "file": str(file)},
+        )
+
+
+class UpdateIdentity(BuiltInTool):
+    """Appends. The line counts in every project from then on, so the person is asked in all modes but auto."""
+
+    name: str = "update_identity"
+    effect: Effect = "write"
+    arguments: ClassVar[type[Struct]] = MemorizeArguments
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        append: Callable[[str], str],
+        draft: Callable[[str], str],
+    ) -> None:
+        """`append` keeps a line and returns it as it was kept; `draft` returns what it would be.
+
+        Both may block and raise ToolError.
+        """
+        super().__init__(workspace)
+        self._append, self._draft = append, draft
+
+    def subject(self, arguments: MemorizeArguments) -> Subject:
+        """Name the file: what rules and grants cover is all of its lines."""
+        del arguments
+        return Subject(paths=("IDENTITY.md",), is_plain=True, is_own=True)
+
+    def preview(self, arguments: MemorizeArguments) -> Preview:
+        """Show the line. Raises ToolError where it could not be kept anyway, so that nobody is asked for nothing."""
+        line = self._draft(arguments.text)
+        return Preview(title="Add a line to IDENTITY.md, for all later sessions", body=f"+{line}")
+
+    async def run(
+        self, arguments: MemorizeArguments, print_live: Callable[[str], None]
+    ) -> ToolOutput:
+        """Keep it."""
+        del print_live
+        line = await asyncio.to_thread(self._append, arguments.text)
+        return ToolOutput(
+            output=f"Added to IDENTITY.md: {line}",
+            summary=f"Added to IDENTITY.md: {line}",
+            display={"success": True, "line": line},
         )

@@ -20,8 +20,7 @@ from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
-    from ybs.tools.searching.engine import Scope, SearchResult
-    from ybs.tools.searching.excerpt import LineMatch
+    from ybs.tools.searching.engine import LineMatch, Scope, SearchResult
 
 MOST_RESULTS = 2000
 MOST_CONTEXT = 20
@@ -190,7 +189,7 @@ def _matches(
 
     They are opened as every file is that a model reads: by a walk that follows no link, and judged.
     """
-    from ybs.tools.searching.excerpt import matches_in  # not needed before the first call
+    from ybs.tools.searching.engine import matches_in  # not needed before the first call
 
     matches: list[LineMatch] = []
     for path, places in found.places.items():

@@ -13,8 +13,7 @@ from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.delegate import Delegates, Task, call_of
 from ybs.tools.listing import listing, unknown
-from ybs.tools.skills.finding import Skills, named
-from ybs.tools.skills.skill import Skill
+from ybs.tools.skills import Skill, Skills, named
 from ybs.tools.workspace import Workspace
 
 

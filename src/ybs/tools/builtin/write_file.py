@@ -12,16 +12,15 @@ from ybs.tools.editing.changes import ChangingTool, FileEdit, text_diff
 from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.workspace import Workspace
 
+#: A file of so many lines and bytes may be written anew by a model that has not read it.
+_SMALL_LINES, _SMALL_BYTES = 50, 4_000
+
 
 class WriteFileArguments(Struct, frozen=True, kw_only=True):
     """What write_file takes."""
 
     path: str
     content: str
-
-
-#: A file of so many lines and bytes may be written anew by a model that has not read it.
-_SMALL_LINES, _SMALL_BYTES = 50, 4_000
 
 
 class WriteFile(ChangingTool):

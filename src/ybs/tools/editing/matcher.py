@@ -21,21 +21,21 @@ from ybs.tools.editing.adapting import (
     Replacement,
     Side,
     fitted,
+    laid_out,
     numbers_of,
 )
 from ybs.tools.editing.diff import shared
-from ybs.tools.editing.indentation import laid_out
-from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.numbers import LINE_NUMBERS, UnnumberedEdit, has_numbers, without_numbers
-from ybs.tools.editing.one_word import one_word_off
-from ybs.tools.editing.placeholders import is_elision, placeholder_in
-from ybs.tools.editing.spelling import (
+from ybs.tools.editing.lines import (
+    Lines,
     indent_of,
     is_recognisable,
     plain_in_place,
     says_enough,
     says_something,
 )
+from ybs.tools.editing.numbers import LINE_NUMBERS, UnnumberedEdit, has_numbers, without_numbers
+from ybs.tools.editing.one_word import one_word_off
+from ybs.tools.editing.placeholders import is_elision, placeholder_in
 
 _CLOSING = lazy(r"(?:</\w+>|end\w*|fi|done|esac|[\W_])*", re.IGNORECASE)
 _MOST_INDENT = 1000

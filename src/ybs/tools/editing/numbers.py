@@ -10,8 +10,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
-from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.spelling import indent_of
+from ybs.tools.editing.lines import Lines, indent_of
 
 LINE_NUMBERS = "line numbers"
 _ROW = lazy(

@@ -4,8 +4,7 @@ import re
 
 from ybs.core.lazy import lazy
 from ybs.tools.editing.diff import shared
-from ybs.tools.editing.lines import Lines
-from ybs.tools.editing.spelling import letters, says_enough, spaced
+from ybs.tools.editing.lines import Lines, letters, says_enough, spaced
 
 _FEWEST_LINES = 3
 _ENOUGH_LETTERS = 24  # that a block of fewer lines has beside the word

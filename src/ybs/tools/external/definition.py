@@ -8,8 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from ybs.config.schema import ExternalToolSettings
-from ybs.config.tool_needs import ToolNeeds
+from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.config.tree import is_object
 from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.parameters import fitting

@@ -10,9 +10,12 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from ybs.config.host import Host
 from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.review import ProjectFile, Review
 from ybs.config.schema import ExternalToolSettings, ToolsSettings
+from ybs.core.lazy import lazy
+from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.roots import Roots
 from ybs.tools.external.program import Program, is_python_tool
 
@@ -152,3 +155,31 @@ def _in_project(path: Path, roots: Roots) -> str:
     """Return the path from the project's folder; nothing for one that lies elsewhere."""
     folder = f"{roots.folder}/"
     return str(path).removeprefix(folder) if str(path).startswith(folder) else ""
+
+
+_MOST_BYTES = 200_000
+#: A program tells its name in quotes, Python code also by a function.
+_NAME = lazy(rb"""["']([A-Za-z][\w-]{1,63})["']|\bdef ([A-Za-z]\w{0,63})\(""")
+
+
+def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[str]:
+    """Yield the names of the files in the folders of tools, and those that stand in them; of projects not trusted too."""
+    for place in tools.search_paths:
+        try:
+            with os.scandir(host.expand(place, folder)) as entries:
+                files = [each.path for each in entries if each.name[:1] != "."][:MOST_FILES]
+        except OSError:
+            continue
+        for file in files:
+            name = Path(file).name.removesuffix(SIDECAR).partition(".")[0]
+            yield from (name, name.replace("-", "_"))
+            yield from _names_in(file)
+
+
+def _names_in(file: str) -> Iterator[str]:
+    try:
+        data = read_beginning(os.path.realpath(file), _MOST_BYTES) or b""
+    except (OSError, ValueError):
+        return
+    for match in _NAME().finditer(data):
+        yield (match[1] or match[2]).decode()

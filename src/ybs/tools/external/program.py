@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.review import ProjectFile
-from ybs.config.tool_needs import ToolNeeds
+from ybs.config.schema import ToolNeeds
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.sandbox.launch import Access, Launch

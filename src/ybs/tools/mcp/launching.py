@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ybs.config.files import open_regular
+from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import (

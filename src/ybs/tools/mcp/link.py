@@ -5,6 +5,7 @@ https://modelcontextprotocol.io/specification
 
 import asyncio
 import logging
+from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -12,8 +13,9 @@ from typing import Any, Final
 
 import mcp_types as types
 import msgspec
-from anyio import BrokenResourceError, ClosedResourceError
+from anyio import BrokenResourceError, ClosedResourceError, create_memory_object_stream
 from mcp import Client, MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ybs.config.tree import is_object
@@ -30,7 +32,8 @@ from ybs.tools.mcp.listed import (
     cleaned,
     listed,
 )
-from ybs.tools.mcp.repair import TolerantTransport, without_halves
+from ybs.tools.mcp.repair import TolerantTransport, messages_of, without_halves
+from ybs.tools.shell.peer import Peer
 
 for _name in ("mcp", "mcp_types"):  # else Python writes what they log to the terminal
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -386,3 +389,61 @@ def _prompt(each: types.Prompt) -> ServerPrompt:
 def _size(texts: list[str]) -> str:
     lines = sum(text.count("\n") + 1 for text in texts if text)
     return f"{lines:,} line{'s' * (lines != 1)}"
+
+
+class ProcessTransport(Peer):
+    """Starts a server when it is entered, and ends it and all that it started when it is left."""
+
+    async def __aenter__(self) -> tuple[Any, Any]:
+        process = await self.begin()
+        self._into, read = create_memory_object_stream[SessionMessage | Exception](0)
+        write, self._outof = create_memory_object_stream[SessionMessage](0)
+        self._tasks += [
+            asyncio.create_task(work(process)) for work in (self._pass_in, self._pass_out)
+        ]
+        return read, write
+
+    async def __aexit__(self, *_: object) -> None:
+        ending = asyncio.ensure_future(self._end())
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await ending
+            raise
+
+    async def _end(self) -> None:
+        if self._process is not None:
+            self._outof.close()
+            await self.end()
+            self._into.close()
+
+    async def _pass_in(self, process: Process) -> None:
+        try:
+            await self.read(process, self._pass_on)
+        except (BrokenResourceError, ClosedResourceError):
+            pass  # nobody listens any more
+        finally:
+            self._into.close()
+            self.ended.set()
+
+    async def _pass_on(self, line: bytes) -> bool:
+        """Pass a message on, and note what is not one."""
+        messages = messages_of(line)
+        if not messages:
+            self.note_noise(line)
+        for message in messages:
+            await self._into.send(SessionMessage(message))
+        return True
+
+    async def _pass_out(self, process: Process) -> None:
+        try:
+            async for each in self._outof:
+                try:
+                    text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                except ValueError:  # half a surrogate pair: the request ends with its time
+                    continue
+                if not self.write(process, text.encode()):
+                    break
+        except (ConnectionError, ClosedResourceError, RuntimeError):
+            pass
+        self._into.close()

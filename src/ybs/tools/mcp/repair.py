@@ -132,18 +132,19 @@ class TolerantTransport:
 
     async def __aenter__(self) -> tuple[Any, Any]:
         read, write = await self._inner.__aenter__()
-        return _Reading(read, self.repaired), _Writing(write, self.note)
+        return _Looked(read, self.repaired), _Looked(write, self.noted)
 
     async def __aexit__(self, *error: Any) -> Any:
         return await self._inner.__aexit__(*error)
 
-    def note(self, item: Any) -> None:
-        """Remember what a request asks for, until it is answered or cancelled."""
+    def noted(self, item: Any) -> Any:
+        """Return what is sent. What a request asks for is remembered until it is answered or cancelled."""
         message = item.message
         if isinstance(message, JSONRPCRequest):
             self._asked[str(message.id)] = message.method, message.params or {}
         elif isinstance(message, JSONRPCNotification) and message.method == _CANCELLED:
             self._asked.pop(str((message.params or {}).get("requestId")), None)
+        return item
 
     def repaired(self, item: Any) -> Any:
         """Return the message, with an answer as the SDK takes it."""
@@ -351,55 +352,31 @@ def _without_output_schemas(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class _Reading:
-    """The stream that the SDK reads from."""
+class _Looked:
+    """One of the two streams of the SDK, each item of which passes through a function."""
 
-    def __init__(self, inner: Any, repair: Callable[[Any], Any]) -> None:
-        self._inner, self._repair = inner, repair
+    def __init__(self, inner: Any, look: Callable[[Any], Any]) -> None:
+        self._inner, self._look = inner, look
 
-    @property
-    def last_context(self) -> Any:
-        """The context of whoever sent the last item."""
-        return getattr(self._inner, "last_context", None)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     async def receive(self) -> Any:
         """Return the next item."""
-        return self._repair(await self._inner.receive())
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
-
-    def __aiter__(self) -> "_Reading":
-        return self
-
-    async def __anext__(self) -> Any:
-        return self._repair(await self._inner.__anext__())
-
-    async def __aenter__(self) -> "_Reading":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-class _Writing:
-    """The stream that the SDK writes to."""
-
-    def __init__(self, inner: Any, note: Callable[[Any], None]) -> None:
-        self._inner, self._note = inner, note
+        return self._look(await self._inner.receive())
 
     async def send(self, item: Any) -> None:
         """Send an item."""
-        self._note(item)
-        await self._inner.send(item)
+        await self._inner.send(self._look(item))
 
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._inner.aclose()
+    def __aiter__(self) -> "_Looked":
+        return self
 
-    async def __aenter__(self) -> "_Writing":
+    async def __anext__(self) -> Any:
+        return self._look(await self._inner.__anext__())
+
+    async def __aenter__(self) -> "_Looked":
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+        await self._inner.aclose()

@@ -14,8 +14,8 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from ybs.config.key_store import forget_key, has_key
-from ybs.config.network import Network
 from ybs.config.review import Review
+from ybs.config.sections import Network
 from ybs.config.tree import is_list, is_object
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
@@ -206,10 +206,10 @@ class Servers:
             raise ToolError(f"{server.name} is a program; what it needs stands in its settings.")
         if server.has_key:
             raise ToolError(f"{server.name} has a key in its headers, and needs no login.")
-        browser = await asyncio.to_thread(import_module, "ybs.tools.mcp.browser")
+        http = await asyncio.to_thread(import_module, "ybs.tools.mcp.http")
         await connection.aclose()  # from now on it takes what is kept
-        wide = replace(server, start_seconds=server.start_seconds + browser.LOGIN_SECONDS)
-        async with browser.BrowserLogin(show, server.oauth.port) as login:
+        wide = replace(server, start_seconds=server.start_seconds + http.LOGIN_SECONDS)
+        async with http.BrowserLogin(show, server.oauth.port) as login:
             opened = partial(self._opened, login=login)
             asking = Connection(wide, opened, self._pins, lambda _text: None)
             try:
@@ -318,10 +318,9 @@ class Servers:
                 login,
             )
         else:
-            processes = await asyncio.to_thread(import_module, "ybs.tools.mcp.transport")
             # What the entry says before variables are replaced is what the person was shown.
             is_held = server.is_held and not self._surface.is_off()
-            transport = processes.ProcessTransport(
+            transport = link.ProcessTransport(
                 lambda: self._launched(ready, is_held=is_held),
                 watch or self._workspace.shells.watch,
             )

@@ -17,8 +17,7 @@ from ybs.config.host import Host
 from ybs.config.key_store import stored_key
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.terminal.start.setup import choose, find_offers, set_up
-from ybs.providers.nearby import OLLAMA, NearModel, NearServer
-from ybs.providers.probe import ProbeResult
+from ybs.providers.nearby import OLLAMA, NearModel, NearServer, ProbeResult
 
 NOTHING: Mapping[str, str] = {}
 KEYS = {"OPENAI_API_KEY": "sk-" + "x" * 20}
@@ -189,7 +188,7 @@ def test_a_server_at_an_address_is_asked_for_its_models(
     async def ask(_endpoint: str, _key: str = "") -> ProbeResult:
         return ProbeResult("open", tuple(names))
 
-    monkeypatch.setattr("ybs.providers.probe.probe", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     number, address = number_of("another server"), "http://127.0.0.1:1"
     taken: list[Any] = []
     for models, answers in (
@@ -217,7 +216,7 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
         asked.append(endpoint)
         return ProbeResult("silent")
 
-    monkeypatch.setattr("ybs.providers.probe.probe", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     number = number_of("another server")
     assert choose(host_with(), reader(number, "nonsense", "ftp://a", "http://a:x", "", "q")) is None
     shown = capsys.readouterr().out
@@ -371,7 +370,7 @@ def test_a_key_is_asked_for_and_saved_for_its_provider_and_not_in_the_settings(
     async def take(_host: Host, _provider: object, _key: str) -> ProbeResult:
         return ProbeResult("open")
 
-    monkeypatch.setattr("ybs.providers.probe.try_key", take)
+    monkeypatch.setattr("ybs.providers.nearby.try_key", take)
     key = KEYS["OPENAI_API_KEY"]
     number = number_of("a provider")
     assert set_up(host_with(), reader(number, "nobody", "2", "two words", key))
@@ -395,7 +394,7 @@ def test_a_providers_name_leads_to_its_key_at_once(
     def model_at(_address: str, key: str, _read: object) -> tuple[str, str]:
         return "m", key
 
-    monkeypatch.setattr("ybs.providers.probe.try_key", take)
+    monkeypatch.setattr("ybs.providers.nearby.try_key", take)
     monkeypatch.setattr("ybs.frontends.terminal.start.setup._model_at", model_at)
     key = KEYS["OPENAI_API_KEY"]
     chosen = choose(host_with(), reader(name, key))
@@ -468,7 +467,7 @@ def test_a_preset_is_asked_for_its_models_with_the_key_that_was_given(
         asked.append((endpoint, key))
         return ProbeResult("open", ("big", "small"))
 
-    monkeypatch.setattr("ybs.providers.probe.probe", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     key = KEYS["OPENAI_API_KEY"]
     number = number_of("a provider")
     assert set_up(host_with(), reader(number, "groq", key, "small"))
@@ -487,7 +486,7 @@ def test_a_server_that_wants_a_key_is_told_from_one_that_is_not_there(
     async def ask(_endpoint: str, key: str = "") -> ProbeResult:
         return ProbeResult("open", ("only",)) if key == "right" else ProbeResult("locked")
 
-    monkeypatch.setattr("ybs.providers.probe.probe", ask)
+    monkeypatch.setattr("ybs.providers.nearby.probe", ask)
     number = number_of("another server")
     chosen = choose(host_with(), reader(number, "http://127.0.0.1:1", "wrong", "right"))
     assert chosen is not None

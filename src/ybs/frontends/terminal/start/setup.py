@@ -33,7 +33,7 @@ from ybs.providers.local.models import STARTER_SIZE
 from ybs.security.gate import put_over
 
 if TYPE_CHECKING:
-    from ybs.providers.probe import ProbeResult
+    from ybs.providers.nearby import ProbeResult
     from ybs.providers.registry import Provider
 
 
@@ -360,7 +360,7 @@ def ask_model(host: Host, name: str, read: Read) -> Settings:
 
 def _accepted_key(host: Host, provider: "Provider", key: str, read: Read) -> str:
     """Try a key at its provider, and ask for another until none is refused. Empty: the person gave up."""
-    from ybs.providers.probe import try_key
+    from ybs.providers.nearby import try_key
 
     while key and (found := asyncio.run(try_key(host, provider, key))).state != "open":
         if found.state != "locked":
@@ -396,7 +396,7 @@ def _one_of(names: Sequence[str], read: Read) -> str:
 
 def _probed(endpoint: str, address: str, read: Read, key: str = "") -> tuple["ProbeResult", str]:
     """Ask a server for its models, and the person for a key where it wants one. Return what it said, and the key."""
-    from ybs.providers.probe import probe
+    from ybs.providers.nearby import probe
 
     while (found := asyncio.run(probe(endpoint, key))).state == "locked":
         say("The server refused this key." if key else f"{address} answers, but it needs a key.")

@@ -1,1 +1,0 @@
-"""Token estimates: by features of the text, corrected by what providers report."""
