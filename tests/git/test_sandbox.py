@@ -26,9 +26,8 @@ from ybs.security.sandbox.confined import (
     launch_reader,
     launches,
 )
-from ybs.security.sandbox.entry import Kernel
-from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.view import SandboxView
+from ybs.security.sandbox.landlock import Kernel
+from ybs.security.sandbox.launch import Launch, SandboxView
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 pytestmark = [needs_git, needs_linux]

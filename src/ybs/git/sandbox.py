@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from ybs.git.hardening import LOOKS_AT_FILES, WRITE
 from ybs.security.paths.repository import Repository
+from ybs.security.sandbox.launch import SandboxView
 from ybs.security.sandbox.places import lies_in
-from ybs.security.sandbox.view import SandboxView
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import Roots
