@@ -39,14 +39,14 @@ def _turn_on(session: Session, value: str) -> Reply | None:
     if value:
         return None
     sandbox = session.environment.sandbox
-    sandbox.is_off = False
+    sandbox.switch(is_off=False)
     return _show(session, "") if sandbox.state == "none" else Reply(text=ON)
 
 
 def _turn_off(session: Session, value: str) -> Reply | None:
     sandbox = session.environment.sandbox
     if value.lower() == "now":
-        sandbox.is_off = True
+        sandbox.switch(is_off=True)
         return Reply(text=OFF)
     if value:
         return None
@@ -62,7 +62,7 @@ def _turn_off(session: Session, value: str) -> Reply | None:
 def _change_network(session: Session, value: str) -> Reply | None:
     if value.lower() not in ("on", "off"):
         return None
-    session.environment.sandbox.is_open = value.lower() == "on"
+    session.environment.sandbox.open_network(is_open=value.lower() == "on")
     return Reply(text=NETWORK_ON if value.lower() == "on" else NETWORK_OFF)
 
 

@@ -22,12 +22,12 @@ from ybs.git.hardening import (
     SIGNED,
     WRITE,
     GitError,
+    GitSandbox,
     environment,
     overrides,
     plain_message,
     words_for,
 )
-from ybs.git.sandbox import GitSandbox
 from ybs.security.launcher import trusted_program
 from ybs.security.paths.opening import held
 from ybs.security.paths.repository import (

@@ -134,6 +134,14 @@ class Sandbox(Starter):
         except Refused as error:
             return Backend(str(error))
 
+    def switch(self, *, is_off: bool) -> None:
+        """Have commands run with or without it from now on."""
+        self.is_off = is_off
+
+    def open_network(self, *, is_open: bool) -> None:
+        """Open the network to all commands, or close it."""
+        self.is_open = is_open
+
     def add_folder(self, folder: Path) -> None:
         """Let commands write in one more folder: absolute, links resolved. Raises Refused for one that is too much to open."""
         from ybs.security.sandbox.places import see
