@@ -21,7 +21,7 @@ EXCEPTIONS = {
         "security/commands/writers.py",
         "--version --help -V -n -nd --dry-run --check --check-only --diff",
     ): "options of many",
-    ("git/way_back.py", "--format=%H %T %P%x09%s"): "an option of git",
+    ("git/moves.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",
     ("git/titles.py", "--format=%h %s"): "an option of git",
     ("repo_map/history.py", "--format=%x01%m%H %s"): "an option of git",

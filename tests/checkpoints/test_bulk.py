@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.checkpoints.bulk import changed_bulk
-from ybs.checkpoints.scan import FolderListing
+from ybs.checkpoints.scan import FolderListing, changed_bulk
 from ybs.security.paths.roots import Roots
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import Change, State, digest_of
+from ybs.checkpoints.store import Pack, StoredContents
 from ybs.config.private_file import Unsafe
 from ybs.core.errors import YbsError
 from ybs.security.paths.roots import Roots

@@ -11,11 +11,10 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints import keeping, scan
-from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.scan import FolderListing, TooMuch
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of
-from ybs.checkpoints.store import RunningTurn, TurnRecord
+from ybs.checkpoints.store import Pack, RunningTurn, StoredContents, TurnRecord
 from ybs.security.paths.roots import Roots
 
 

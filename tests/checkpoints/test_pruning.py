@@ -7,14 +7,14 @@ from time import time
 import pytest
 
 from hosts import this_host
-from ybs.checkpoints import pruning
-from ybs.checkpoints.contents import StoredContents
-from ybs.checkpoints.pruning import forget
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.checkpoints.store import (
+    GRACE_SECONDS,
     CheckpointStore,
     RunningTurn,
+    StoredContents,
     checkpoints_folder,
+    forget,
     is_record,
     store_of,
 )
@@ -70,7 +70,7 @@ def test_what_is_too_much_goes_the_oldest_first(project: Path, monkeypatch: pyte
         days: _keep(store, "s", f"{days}".encode() * (900 + days), days=days) for days in (5, 4, 3)
     }
     sizes = sorted(status.st_size for _, status in store.records())
-    monkeypatch.setattr(pruning, "MOST_BYTES", sum(sizes[:2]))
+    monkeypatch.setattr("ybs.checkpoints.store.MOST_BYTES", sum(sizes[:2]))
     assert forget(checkpoints_folder(this_host()), {"s"}) == 1
     assert _left(store) == {ages[4], ages[3]}
     young = [_keep(store, "s", b"y" * 900, days=0) for _ in "12"]
@@ -119,9 +119,9 @@ def test_a_note_of_a_running_turn_stays_until_it_is_old_or_its_session_gone(proj
 def test_what_is_as_old_as_the_limit_to_the_moment_stays(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(pruning, "MOST_BYTES", 0)
+    monkeypatch.setattr("ybs.checkpoints.store.MOST_BYTES", 0)
     now = float(int(time()) + DAY)
-    monkeypatch.setattr(pruning, "time", lambda: now)
+    monkeypatch.setattr("ybs.checkpoints.store.time", lambda: now)
     store = store_of(this_host(), project)
     names = [_keep(store, session, session.encode(), days=0) for session in ("alive", "gone")]
 
@@ -129,13 +129,13 @@ def test_what_is_as_old_as_the_limit_to_the_moment_stays(
         for path in store.folder.rglob("*"):
             os.utime(path, (then, then))
 
-    put_back(now - pruning.GRACE_SECONDS)
+    put_back(now - GRACE_SECONDS)
     assert forget(checkpoints_folder(this_host()), {"alive"}) == 0
     assert _left(store) == set(names)
-    put_back(now - pruning.GRACE_SECONDS - 1)
+    put_back(now - GRACE_SECONDS - 1)
     assert forget(checkpoints_folder(this_host()), {"alive"}) == 2
     assert _left(store) == set()
-    monkeypatch.setattr(pruning, "MOST_BYTES", 1000)
+    monkeypatch.setattr("ybs.checkpoints.store.MOST_BYTES", 1000)
     name = _keep(store, "alive", b"alive", days=0)
     put_back(now - 30 * DAY)
     assert forget(checkpoints_folder(this_host()), {"alive"}) == 0

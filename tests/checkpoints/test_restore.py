@@ -11,8 +11,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from session.trees import tree
-from ybs.checkpoints.planning import RestoreStep
-from ybs.checkpoints.restore import Restoring
+from ybs.checkpoints.planning import RestoreStep, Restoring
 from ybs.checkpoints.states import ABSENT, State, digest_of, state_at
 from ybs.core.errors import Refused
 from ybs.security.paths.opening import OpenEntry

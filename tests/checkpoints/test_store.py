@@ -8,12 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.checkpoints.contents import StoredContents
 from ybs.checkpoints.keeping import Keeper
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.checkpoints.store import (
     CheckpointStore,
     RunningTurn,
+    StoredContents,
     TurnRecord,
     checkpoints_folder,
     store_of,

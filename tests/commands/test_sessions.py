@@ -37,7 +37,7 @@ from ybs.session.exchange import (
 )
 from ybs.session.reply import Reply
 from ybs.session.session import Session
-from ybs.transcripts.saved import ONE_SHOT
+from ybs.transcripts.reading import ONE_SHOT
 from ybs.transcripts.store import SessionStore
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from replies import shown
 from scripted import OpenAIServer
-from ybs.checkpoints.kept import Restored
+from ybs.checkpoints.states import Restored
 from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid

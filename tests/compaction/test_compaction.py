@@ -10,7 +10,7 @@ from rows import every_row
 from scripted import PickingModel
 from ybs.compaction.compacting import HEADER
 from ybs.compaction.compaction import Compaction
-from ybs.compaction.verbatim import MARK
+from ybs.compaction.layout import MARK
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ContextTooLong, ModelError, StopTurn

@@ -3,7 +3,7 @@
 import pytest
 
 from rows import every_row
-from ybs.compaction.verbatim import MARK, choose, part_of, words_of
+from ybs.compaction.layout import MARK, choose, part_of, words_of
 from ybs.core.messages import Image, Message, Text, UserMessage
 
 

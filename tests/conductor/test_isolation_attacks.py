@@ -13,7 +13,7 @@ from rows import every_row
 from session.trees import tree
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
-from ybs.checkpoints.restore import Restoring
+from ybs.checkpoints.planning import Restoring
 from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.workplaces import Isolation

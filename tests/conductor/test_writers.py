@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from conductor_cast import Cast, delegated, opened, results
 from session.trees import tree
-from ybs.checkpoints.contents import NoRoom
+from ybs.checkpoints.store import NoRoom
 from ybs.conductor import contents as copying
 from ybs.conductor.origin import ParentProject
 from ybs.conductor.overlay import Conflicts, Overlay

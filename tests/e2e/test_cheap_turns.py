@@ -27,7 +27,7 @@ atexit.register(tell)
 sys.exit(main())
 """
 #: What only an undo, a commit of another branch or an archive needs.
-NEEDLESS = {"ybs.git.way_back", "ybs.git.moves", "shutil", "lzma", "bz2"}
+NEEDLESS = {"ybs.git.moves", "shutil", "lzma", "bz2"}
 
 
 def test_reading_an_edit_and_a_command_load_little_and_look_for_no_garbage(project: Path) -> None:

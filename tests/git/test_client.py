@@ -11,7 +11,7 @@ from rows import every_row
 from ybs.git import moves as git_moves
 from ybs.git.client import Git, StatusLine
 from ybs.git.hardening import GitError
-from ybs.git.way_back import bring_back, take_back
+from ybs.git.moves import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
 

@@ -17,7 +17,7 @@ from ybs.git.client import Git
 from ybs.git.committable import WorkTreeStatus
 from ybs.git.committer import COLUMNS, Commit, Committer, Describe
 from ybs.git.consent import CommitWish, Consent
-from ybs.git.way_back import bring_back, take_back
+from ybs.git.moves import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
 

@@ -13,8 +13,7 @@ from hostile_git import Sandpit, make_repository, needs_git
 from hosts import this_host
 from ybs.core.errors import Refused
 from ybs.git.client import Git
-from ybs.git.hardening import GitError
-from ybs.git.sandbox import GitSandbox
+from ybs.git.hardening import GitError, GitSandbox
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice as machine
@@ -26,9 +25,8 @@ from ybs.security.sandbox.confined import (
     launch_reader,
     launches,
 )
-from ybs.security.sandbox.entry import Kernel
-from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.view import SandboxView
+from ybs.security.sandbox.landlock import Kernel
+from ybs.security.sandbox.launch import Launch, SandboxView
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 pytestmark = [needs_git, needs_linux]

@@ -8,7 +8,7 @@ import pytest
 from hostile_git import Sandpit, needs_git, template_in
 from hosts import this_host
 from ybs.git.client import Git, StatusLine
-from ybs.git.way_back import bring_back, take_back
+from ybs.git.moves import bring_back, take_back
 
 pytestmark = [pytest.mark.integration, needs_git]
 

@@ -12,8 +12,8 @@ from security.escapes.world import PYTHON
 from ybs.config.host import Host
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
-from ybs.security.sandbox.choice import Backend
-from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.landlock import open_kernel
+from ybs.security.sandbox.launch import Backend
 from ybs.security.sandbox.places import see
 
 #: Exchanges a folder with a link (renameat2, RENAME_EXCHANGE), in one of two ways: once, as soon as a file in it is new

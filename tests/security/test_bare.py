@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from ybs.security.sandbox.attempts import Attempts
-from ybs.security.sandbox.launch import Access, Bare
+from ybs.security.sandbox.launch import Access, Starter
 
 
 def test_nothing_is_held_back_and_nobody_says_so():
-    bare = Bare()
+    bare = Starter()
     assert not bare.holds_reading()
     assert not bare.closes_network
     assert bare.may_show(Path("/anything"))
@@ -19,7 +19,7 @@ def test_nothing_is_held_back_and_nobody_says_so():
 def test_a_program_gets_what_it_was_declared_to_need_and_no_other_secret():
     environ = {"PATH": "/bin", "MY_API_KEY": "k" * 20, "OTHER_API_KEY": "o" * 20}
     access = Access(declared={"MY_API_KEY": "k" * 20}, read_only=True, shown=(Path("/x"),))
-    launch = Bare().start(("program", "word"), Path("/"), environ, access)
+    launch = Starter().start(("program", "word"), Path("/"), environ, access)
     assert launch.argv == ("program", "word")
     assert launch.environ["MY_API_KEY"] == "k" * 20
     assert "OTHER_API_KEY" not in launch.environ

@@ -24,7 +24,7 @@ from screen import Screen
 from serving import serving as scripted_server
 from ybs.core.messages import ToolCall
 from ybs.security.sandbox import landlock
-from ybs.security.sandbox.entry import open_kernel
+from ybs.security.sandbox.landlock import open_kernel
 from ybs.security.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.integration

@@ -7,7 +7,7 @@ import pytest
 
 from rows import every_row
 from ybs.security.sandbox import confined
-from ybs.security.sandbox.view import SandboxView
+from ybs.security.sandbox.launch import SandboxView
 
 
 @every_row(

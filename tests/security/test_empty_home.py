@@ -13,7 +13,7 @@ from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
-from ybs.security.sandbox.choice import Backend
+from ybs.security.sandbox.launch import Backend
 from ybs.security.sandbox.places import see
 
 CANARY = "canary-of-the-home"

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from rows import every_row
-from ybs.security.sandbox import entry as entry_module
-from ybs.security.sandbox.entry import Kernel, SandboxEntry, open_kernel, prepare, prepare_git
+from ybs.security.sandbox import landlock
+from ybs.security.sandbox.landlock import Kernel, SandboxEntry, open_kernel, prepare, prepare_git
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 
@@ -81,7 +81,7 @@ def test_the_child_gives_up_everything_before_it_is_ruled_and_is_filtered_last(
         ("syscall", capset, version + b"\0", bytes(25), False),
         ("prctl", 38, 1, 0, 0, 0, False),
         ("syscall", 446, 77, 0, False),
-        (entry_module._close, 77, False),
+        (landlock._close, 77, False),
     ]
     *begin, address, third, fourth, may_fail = filtered
     assert (*begin, third, fourth, may_fail) == ("prctl", 22, 2, 0, 0, False)
@@ -97,7 +97,7 @@ def test_ybs_own_git_is_ruled_and_keeps_the_rest() -> None:
         ("prctl", 1, 9, 0, 0, 0, False),
         ("prctl", 38, 1, 0, 0, 0, False),
         ("syscall", 446, 77, 0, False),
-        (entry_module._close, 77, False),
+        (landlock._close, 77, False),
     ]
 
 
@@ -106,7 +106,7 @@ def test_the_child_makes_one_call_after_the_other_and_closes_the_ruleset() -> No
     reading, writing = os.pipe()
     prepare(Kernel(syscalls, prctls, 6), writing, bytes(16))()
     assert [call[0] for call in prctls.calls] == [1, *[24] * 64, 47, 38, 22]
-    assert [call[0] for call in syscalls.calls] == [entry_module._CAPSET[os.uname().machine], 446]
+    assert [call[0] for call in syscalls.calls] == [landlock._CAPSET[os.uname().machine], 446]
     assert os.read(reading, 1) == b"", "the ruleset is closed in the child"
     os.close(reading)
 

@@ -11,7 +11,7 @@ from ybs.core.remedies import Remedy
 from ybs.security import incognito
 from ybs.security.gate import put_crash
 from ybs.security.incognito import Incognito
-from ybs.security.sandbox import environment
+from ybs.security.sandbox.launch import environment_of
 
 DUMP = """
 import resource, sys
@@ -104,4 +104,4 @@ def test_no_command_is_told_where_a_shell_keeps_its_history():
         "NODE_REPL_HISTORY",
     )
     given: dict[str, str] = dict.fromkeys(names, "/home/me/.history")
-    assert not set(names) & set(environment.build(given, home="/home/me"))
+    assert not set(names) & set(environment_of(given, home="/home/me"))

@@ -11,12 +11,10 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import landlock
-from ybs.security.sandbox.entry import Kernel, SandboxEntry
-from ybs.security.sandbox.landlock import Landlock, handled_rights
-from ybs.security.sandbox.launch import Access
+from ybs.security.sandbox.landlock import Kernel, Landlock, SandboxEntry, handled_rights
+from ybs.security.sandbox.launch import Access, SandboxView
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.resident import KeptFolder
-from ybs.security.sandbox.view import SandboxView
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 

@@ -25,8 +25,7 @@ from ybs.core.ports import Answer, Question
 from ybs.security.own_programs import OwnPrograms, Start, away_from, start_folder
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident
-from ybs.security.sandbox.entry import open_kernel
-from ybs.security.sandbox.landlock import Landlock
+from ybs.security.sandbox.landlock import Landlock, open_kernel
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.session.settings import environment_of, load_settings

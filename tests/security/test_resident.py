@@ -12,10 +12,9 @@ import pytest
 from hosts import this_host
 from ybs.core.errors import Refused, ToolError
 from ybs.security.sandbox import resident as module
-from ybs.security.sandbox.choice import NoBackend, choose
-from ybs.security.sandbox.entry import open_kernel
-from ybs.security.sandbox.landlock import Landlock
-from ybs.security.sandbox.launch import Access, Launch
+from ybs.security.sandbox.choice import choose
+from ybs.security.sandbox.landlock import Landlock, open_kernel
+from ybs.security.sandbox.launch import Access, Backend, Launch
 from ybs.security.sandbox.places import Places
 from ybs.security.sandbox.resident import KeptFolder, Resident, home_of, start_resident
 from ybs.security.sandbox.scratch import PrivateFolder
@@ -212,8 +211,8 @@ def test_a_project_that_no_sandbox_may_open_is_not_seen(project: Path, place: Pa
 def test_without_a_sandbox_nothing_is_started(
     project: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    def none(*_: Any) -> NoBackend:
-        return NoBackend("there is none")
+    def none(*_: Any) -> Backend:
+        return Backend("there is none")
 
     monkeypatch.setattr(module, "choose", none)
     with pytest.raises(Refused, match="there is none"):
@@ -245,9 +244,9 @@ def test_a_toolchain_that_may_not_be_shown_is_left_out(
 ):
     seen: list[Places] = []
 
-    def none(places: Places, _private: PrivateFolder) -> NoBackend:
+    def none(places: Places, _private: PrivateFolder) -> Backend:
         seen.append(places)
-        return NoBackend("")
+        return Backend("")
 
     monkeypatch.setattr(module, "choose", none)
     good = place / "venv"

@@ -10,10 +10,10 @@ import pytest
 from hosts import host_at, this_host
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
-from ybs.security.sandbox import bubblewrap, entry, landlock, seatbelt
+from ybs.security.sandbox import bubblewrap, landlock, seatbelt
 from ybs.security.sandbox import choice as sandbox
 from ybs.security.sandbox.choice import Backend, Open, choose, see
-from ybs.security.sandbox.entry import Kernel
+from ybs.security.sandbox.landlock import Kernel
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, project: Path, home: Path):
         monkeypatch.setattr(sys, "platform", platform)
         monkeypatch.setattr(bubblewrap, "find", lambda: "/usr/bin/bwrap" if bwrap else None)
         monkeypatch.setattr(bubblewrap, "attempt", lambda _: ((), "/usr/bin/bwrap") if works else (None, "refused"))  # fmt: skip
-        monkeypatch.setattr(entry, "open_kernel", lambda: kernel)
+        monkeypatch.setattr(landlock, "open_kernel", lambda: kernel)
         monkeypatch.setattr(landlock, "is_known", lambda _: True)
         monkeypatch.setattr(seatbelt, "find", lambda: "/usr/bin/sandbox-exec" if works else None)
         return choose(see(host_at(home), project))

@@ -14,9 +14,8 @@ from security.escapes.world import PYTHON, spawn
 from ybs.config.host import Host
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
-from ybs.security.sandbox.choice import Backend
-from ybs.security.sandbox.entry import open_kernel
-from ybs.security.sandbox.launch import Access
+from ybs.security.sandbox.landlock import open_kernel
+from ybs.security.sandbox.launch import Access, Backend
 from ybs.security.sandbox.places import see
 
 pytestmark = [

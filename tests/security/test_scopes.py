@@ -3,7 +3,7 @@
 from rows import every_row
 from ybs.security.commands.command import Command
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.scopes import rules_in, scope_of, scopes_of, why_never
+from ybs.security.policy.command_case import rules_in, scope_of, scopes_of, why_never
 
 
 @every_row(

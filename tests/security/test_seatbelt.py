@@ -9,11 +9,10 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import seatbelt
-from ybs.security.sandbox.launch import Access
+from ybs.security.sandbox.launch import Access, SandboxView
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.protected import NAMES
 from ybs.security.sandbox.seatbelt import SandboxExec, find, git_profile, profile
-from ybs.security.sandbox.view import SandboxView
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox.attempts import Attempts
-from ybs.security.sandbox.launch import Access, Launch
+from ybs.security.sandbox.launch import Access, Backend, Launch
 from ybs.security.sandbox.sandbox import OWN_CODE, Sandbox, denial_of
 from ybs.security.sandbox.scratch import scratch_folder
 from ybs.session.options import Options
@@ -40,11 +40,12 @@ class Places(Struct):
     home: str = "/h"
 
 
-class FakeBackend:
+class FakeBackend(Backend):
     """A sandbox that remembers what it was asked."""
 
     def __init__(self, name: str = "fake", *, is_reduced: bool = False) -> None:
-        self.name, self.why, self.is_reduced = name, "for a test", is_reduced
+        super().__init__("for a test")
+        self.name, self.is_reduced = name, is_reduced
         self.holds_reading = not is_reduced
         self.asked: list[tuple[Sequence[str], bool]] = []
 

@@ -13,7 +13,7 @@ import pytest
 
 from hosts import this_host
 from ybs.git.client import Git, GitError
-from ybs.security.sandbox import child, stuck
+from ybs.security.sandbox import child
 from ybs.security.sandbox.child import STUCK, Failed, run_child
 from ybs.security.sandbox.launch import Launch
 
@@ -32,7 +32,7 @@ def running(code: str) -> Iterator[int]:
 def comes_true(pid: int, places: frozenset[bytes]) -> bool:
     """Look for as long as a program may need to get there."""
     until = monotonic() + 5
-    while not (found := stuck.is_stuck(pid, places)) and monotonic() < until:
+    while not (found := child.is_stuck(pid, places)) and monotonic() < until:
         sleep(0.005)
     return found
 
@@ -41,33 +41,33 @@ def comes_true(pid: int, places: frozenset[bytes]) -> bool:
 def test_one_that_waits_for_the_other_end_is_stuck(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with running(f"exec cat {tmp_path}/pipe") as pid:
-        assert comes_true(pid, stuck.OPENING)
+        assert comes_true(pid, child.OPENING)
 
 
 @pytest.mark.integration
 def test_so_is_one_whose_child_waits(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     with running(f"(cat {tmp_path}/pipe; true); true") as pid:
-        assert comes_true(pid, stuck.OPENING)
+        assert comes_true(pid, child.OPENING)
 
 
 @pytest.mark.integration
 def test_who_reads_an_open_pipe_is_stuck_only_where_it_should_read_none():
     with running("exec cat") as pid:
-        assert comes_true(pid, stuck.READING)
-        assert not stuck.is_stuck(pid)
+        assert comes_true(pid, child.READING)
+        assert not child.is_stuck(pid)
 
 
 @pytest.mark.integration
 def test_one_that_has_ended_is_not():
     with subprocess.Popen(["/bin/true"]) as process:
         process.wait()
-        assert not stuck.is_stuck(process.pid)
+        assert not child.is_stuck(process.pid)
 
 
 def test_one_that_ends_while_it_is_looked_at_is_not(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(stuck, "_threads_of", lambda process: [process])
-    assert not stuck.is_stuck(2**30)
+    monkeypatch.setattr(child, "_threads_of", lambda process: [process])
+    assert not child.is_stuck(2**30)
 
 
 def test_no_more_than_some_children_are_looked_at(monkeypatch: pytest.MonkeyPatch):
@@ -80,9 +80,9 @@ def test_no_more_than_some_children_are_looked_at(monkeypatch: pytest.MonkeyPatc
     def read(path: str) -> bytes:
         return b"1 2 3 4 5 6 7 8 9" if path.endswith("children") else b"0"
 
-    monkeypatch.setattr(stuck, "_threads_of", threads_of)
-    monkeypatch.setattr(stuck, "_read", read)
-    assert not stuck.is_stuck(7)
+    monkeypatch.setattr(child, "_threads_of", threads_of)
+    monkeypatch.setattr(child, "_bytes_of", read)
+    assert not child.is_stuck(7)
     assert len(looked) == 64
 
 
@@ -105,9 +105,9 @@ def test_a_thread_of_a_child_says_where_it_waits(
         "/proc/8/task/8/wchan": b"0",
     }
     threads = {"7": ["7"], "8": ["8"], "9": ["9", "10"]}
-    monkeypatch.setattr(stuck, "_threads_of", threads.__getitem__)
-    monkeypatch.setattr(stuck, "_read", lambda path: files.get(path, b""))
-    assert (stuck.is_stuck(7), stuck.is_stuck(7, stuck.READING)) == (opening, reading)
+    monkeypatch.setattr(child, "_threads_of", threads.__getitem__)
+    monkeypatch.setattr(child, "_bytes_of", lambda path: files.get(path, b""))
+    assert (child.is_stuck(7), child.is_stuck(7, child.READING)) == (opening, reading)
 
 
 @pytest.mark.integration

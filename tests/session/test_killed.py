@@ -14,7 +14,7 @@ from opened import events_to
 from scripted import OpenAIServer
 from session.test_undoing import Play
 from session.trees import tree
-from ybs.checkpoints.kept import Recovered
+from ybs.checkpoints.states import Recovered
 from ybs.checkpoints.store import store_of
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished
 from ybs.session.recorder import WAS_KILLED

@@ -10,8 +10,8 @@ from hosts import this_host
 from rows import every_row
 from session.trees import tree
 from ybs.agent import project_walk
-from ybs.checkpoints import contents, keeping, restore, scan, states
-from ybs.checkpoints.kept import KeptTurn
+from ybs.checkpoints import keeping, planning, scan, states, store
+from ybs.checkpoints.states import KeptTurn
 from ybs.checkpoints.store import store_of
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.security.paths.roots import Roots
@@ -319,8 +319,8 @@ async def test_the_disk_is_waited_for_after_each_of_few_files_and_once_for_many(
 
     name = await play.name(change)
     waited: list[str] = []
-    monkeypatch.setattr(restore, "MOST_SYNCED", 3)
-    monkeypatch.setattr(restore.os, "sync", lambda: waited.append("all"))
+    monkeypatch.setattr(planning, "MOST_SYNCED", 3)
+    monkeypatch.setattr(planning.os, "sync", lambda: waited.append("all"))
     fsync = os.fsync
 
     def noted(descriptor: int) -> None:
@@ -387,13 +387,13 @@ async def test_only_what_changed_is_read_again(play: Play, monkeypatch: pytest.M
     for number in range(9):
         (play.project / str(number)).write_text(f"{number}")
     taken: list[bytes] = []
-    take = contents.Pack.take
+    take = store.Pack.take
 
-    def taking(pack: contents.Pack, data: bytes) -> str:
+    def taking(pack: store.Pack, data: bytes) -> str:
         taken.append(data)
         return take(pack, data)
 
-    monkeypatch.setattr(contents.Pack, "take", taking)
+    monkeypatch.setattr(store.Pack, "take", taking)
     await play.turn(lambda: None)
     assert len(taken) == 9
     kept = await play.turn(lambda: (play.project / "4").write_text("longer"))

@@ -13,8 +13,8 @@ from rows import every_row
 from scripted import OpenAIServer
 from session.trees import tree
 from ybs.checkpoints import keeping
-from ybs.checkpoints.kept import KeptTurn
 from ybs.checkpoints.scan import Scanner
+from ybs.checkpoints.states import KeptTurn
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrinted, TurnFinished
 from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints

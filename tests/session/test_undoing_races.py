@@ -9,8 +9,7 @@ import pytest
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.checkpoints import scan
-from ybs.checkpoints.contents import Pack
-from ybs.checkpoints.store import CheckpointStore
+from ybs.checkpoints.store import CheckpointStore, Pack
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from hosts import this_host
 from session.trees import tree
-from ybs.checkpoints.kept import KeptTurn
+from ybs.checkpoints.states import KeptTurn
 from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
 

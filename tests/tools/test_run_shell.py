@@ -15,7 +15,7 @@ from ybs.config.schema import BuiltinToolSettings, Config, ToolsSettings
 from ybs.core.events import ToolPrinted
 from ybs.core.ports import Answer, Question
 from ybs.security import launcher
-from ybs.security.sandbox.launch import Bare, Launch
+from ybs.security.sandbox.launch import Launch, Starter
 from ybs.tools.shell import process
 from ybs.tools.shell.overflow import outputs_folder
 from ybs.tools.shell.process import Ended
@@ -378,7 +378,7 @@ async def test_a_blocked_command_is_refused_even_when_everything_passes(bench: A
 
 @pytest.mark.integration
 async def test_a_sandbox_wraps_commands_in_front_and_in_the_background(bench: Any):
-    class Sandboxed(Bare):
+    class Sandboxed(Starter):
         def start(self, command: Any, folder: Path, environ: Any, access: Any) -> Launch:
             *shell, text = command
             return super().start((*shell, f"echo sandboxed; {text}"), folder, environ, access)

@@ -21,11 +21,10 @@ from ybs.core.events import (
     Titled,
     UserSaid,
 )
-from ybs.transcripts import saved
+from ybs.transcripts import reading
 from ybs.transcripts.log import Log
 from ybs.transcripts.reading import Transcript, read
-from ybs.transcripts.searching import hits_in
-from ybs.transcripts.store import SessionStore
+from ybs.transcripts.store import SessionStore, hits_in
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def test_only_the_ends_of_a_session_that_has_ended_are_read(
         whole.append(path.stem)
         return read(path)
 
-    monkeypatch.setattr(saved, "read", read_whole)
+    monkeypatch.setattr(reading, "read", read_whole)
     listed = {each.name: (each.title, each.messages) for each in store.sessions()}
     assert listed["crashed"] == ("Fix the parser", 2)
     assert (listed["long"], listed["ended"]) == (("Long", 7), ("Title of ended", 2))

@@ -8,10 +8,9 @@ from time import time_ns
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ybs.checkpoints.contents import Pack, StoredContents
 from ybs.checkpoints.scan import FolderListing, KnownPaths, Scanner, Snapshot, TooMuch, is_newer
 from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, digest_of, seen_at, state_at
-from ybs.checkpoints.store import RunningTurn, TurnRecord, store_of
+from ybs.checkpoints.store import Pack, RunningTurn, StoredContents, TurnRecord, store_of
 from ybs.security.paths.roots import Roots
 
 #: Beyond it the contents are let go of, and all is read again.

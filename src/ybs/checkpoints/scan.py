@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ybs.checkpoints.states import BULK, MOST_FILE_BYTES, State, Take, state_of, unkept_file
 from ybs.core.errors import Refused, YbsError
+from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.roots import Roots
 
@@ -185,3 +186,33 @@ def _by_folder(listing: FolderListing) -> Iterable[tuple[str, list[str]]]:
         folder, slash, name = path.rpartition("/")
         grouped.setdefault(folder + slash, []).append(name)
     return grouped.items()
+
+
+def changed_bulk(
+    roots: Roots, listings: Iterable[FolderListing], since_ns: int, is_over: Callable[[], bool]
+) -> Iterator[str]:
+    """Yield the bulk folders with something in them that changed since then, at any depth; pure caches are left out.
+
+    What `is_over` leaves no time for counts as changed.
+    """
+    for listing in listings:
+        for folder in sorted(listing.bulk):
+            path = listing.folder / folder
+            if not is_cache(folder) and _has_changed(roots, path, since_ns, is_over):
+                yield str(path)
+
+
+def _has_changed(roots: Roots, folder: Path, since_ns: int, is_over: Callable[[], bool]) -> bool:
+    """Look at the time of the last change of each file and folder, which nobody can set; no link is followed."""
+    with suppress(OSError, Refused), roots.held(folder) as place:
+        for _, _, names, here in os.fwalk(folder.name, dir_fd=place.folder):
+            if is_over() or any(_changed_ns(name, here) > since_ns for name in (".", *names)):
+                return True
+    return False
+
+
+def _changed_ns(name: str, folder: int) -> int:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
+    except OSError:
+        return 0  # gone just now: the folder's own time says so

@@ -17,7 +17,7 @@ from ybs.session.session import Session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ybs.transcripts.saved import Saved
+    from ybs.transcripts.reading import Saved
 
 #: So many are offered at once.
 MOST_SESSIONS = 200

@@ -20,8 +20,8 @@ from ybs.compaction.layout import (
     Scale,
     TooLarge,
     present,
+    words_of,
 )
-from ybs.compaction.verbatim import words_of
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
 from ybs.core.events import AssistantSaid, Compacted, CompactionReason, Emit, Noticed

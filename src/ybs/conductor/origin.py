@@ -8,9 +8,9 @@ from threading import Lock
 from typing import TypeVar
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.checkpoints.contents import Pack
 from ybs.checkpoints.scan import KnownPaths
 from ybs.checkpoints.states import Change, State, state_at
+from ybs.checkpoints.store import Pack
 from ybs.conductor.contents import Contents, look, path_in
 from ybs.core.hooks import CallHook
 from ybs.core.to_its_end import to_its_end

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.checkpoints.restore import Restoring
+from ybs.checkpoints.planning import Restoring
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.admission import Admission, NamedFiles
 from ybs.conductor.contents import Copied, look, moved_link, path_in, plain

@@ -22,12 +22,12 @@ from ybs.git.hardening import (
     SIGNED,
     WRITE,
     GitError,
+    GitSandbox,
     environment,
     overrides,
     plain_message,
     words_for,
 )
-from ybs.git.sandbox import GitSandbox
 from ybs.security.launcher import trusted_program
 from ybs.security.paths.opening import held
 from ybs.security.paths.repository import (
@@ -40,7 +40,7 @@ from ybs.security.paths.repository import (
     has_attributes,
 )
 from ybs.security.sandbox.confined import cannot_be_had, launches, takes_scripts
-from ybs.security.sandbox.view import SandboxView
+from ybs.security.sandbox.launch import SandboxView
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")

@@ -39,8 +39,8 @@ from ybs.git.hooks import (
 from ybs.security.paths.repository import is_in_repository
 
 if TYPE_CHECKING:
-    from ybs.git.sandbox import GitSandbox
-    from ybs.git.way_back import How
+    from ybs.git.hardening import GitSandbox
+    from ybs.git.moves import How
 
 #: The title of a commit has at most so many columns.
 COLUMNS = 72

@@ -3,79 +3,49 @@
 https://git-scm.com/docs/git-config
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.security.paths.repository import Repository
+from ybs.security.sandbox.launch import SandboxView
+from ybs.security.sandbox.places import lies_in
 
-#: Whatever the repository says, this holds.
-_SETTINGS: tuple[str, ...] = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.pager=cat",
-    "core.editor=false",
-    "sequence.editor=false",
-    "core.askPass=false",
-    "core.sshCommand=false",
-    "core.gitProxy=false",
-    "core.alternateRefsCommand=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
-    "core.commentChar=#",
-    "i18n.commitEncoding=UTF-8",
-    "i18n.logOutputEncoding=UTF-8",
-    "diff.external=",
-    "diff.ignoreSubmodules=all",
-    "diff.submodule=short",
-    "diff.noprefix=false",
-    "diff.mnemonicPrefix=false",
-    "status.submoduleSummary=false",
-    "submodule.recurse=false",
-    "interactive.diffFilter=",
-    "protocol.allow=never",
-    "protocol.file.allow=never",
-    "protocol.ext.allow=never",
-    "safe.bareRepository=explicit",
-    "commit.gpgSign=false",
-    "tag.gpgSign=false",
-    "log.showSignature=false",
-    "gpg.format=openpgp",
-    "gpg.program=false",
-    "gpg.openpgp.program=false",
-    "gpg.x509.program=false",
-    "gpg.ssh.program=false",
-    "gpg.ssh.defaultKeyCommand=",
-    "credential.helper=",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "rerere.enabled=false",
-    "color.ui=false",
-    # Large files live elsewhere with this one, so without it their place-holders would be overwritten.
-    "filter.lfs.required=true",
-    "filter.lfs.clean=false",
-    "filter.lfs.smudge=false",
-    "filter.lfs.process=",
-)
+if TYPE_CHECKING:
+    from ybs.security.paths.roots import Roots
+
+#: Whatever the repository says, this holds. Large files live elsewhere with the filter lfs, so without it their place-holders would be
+#: overwritten.
+_SETTINGS = """
+    core.hooksPath=/dev/null core.fsmonitor=false core.pager=cat core.editor=false sequence.editor=false
+    core.askPass=false core.sshCommand=false core.gitProxy=false core.alternateRefsCommand=false
+    core.attributesFile=/dev/null core.excludesFile=/dev/null core.commentChar=#
+    i18n.commitEncoding=UTF-8 i18n.logOutputEncoding=UTF-8
+    diff.external= diff.ignoreSubmodules=all diff.submodule=short diff.noprefix=false diff.mnemonicPrefix=false
+    status.submoduleSummary=false submodule.recurse=false interactive.diffFilter=
+    protocol.allow=never protocol.file.allow=never protocol.ext.allow=never safe.bareRepository=explicit
+    commit.gpgSign=false tag.gpgSign=false log.showSignature=false gpg.format=openpgp gpg.program=false
+    gpg.openpgp.program=false gpg.x509.program=false gpg.ssh.program=false gpg.ssh.defaultKeyCommand=
+    credential.helper=
+    gc.auto=0 maintenance.auto=false rerere.enabled=false color.ui=false
+    filter.lfs.required=true filter.lfs.clean=false filter.lfs.smudge=false filter.lfs.process=
+"""
 OPTIONS = ("--no-pager", "--no-optional-locks", "--literal-pathspecs")
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 #: The commands, and what each gets before its own arguments.
 _COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "branch": (),
-    "check-attr": (),
-    "checkout-index": (),
+    **dict.fromkeys(
+        ["branch", "check-attr", "checkout-index", "ls-files", "ls-tree", "read-tree", "rev-parse"],
+        (),
+    ),
+    **dict.fromkeys(["symbolic-ref", "update-index", "update-ref", "write-tree"], ()),
     "commit-tree": ("--no-gpg-sign",),
     "diff": _DIFF,
     "log": ("--no-ext-diff", "--no-textconv", "--no-color"),
-    "ls-files": (),
-    "ls-tree": (),
-    "read-tree": (),
-    "rev-parse": (),
     "status": ("--ignore-submodules=all",),
-    "symbolic-ref": (),
-    "update-index": (),
-    "update-ref": (),
-    "write-tree": (),
 }
 #: What `Git.commit` does one by one, for a shell: "$@" is git with all its options.
 #: Where YBS_STATUS is set, that is what `git status` must say; else nothing is done, and nothing printed.
@@ -102,24 +72,10 @@ SIGNED = ("branch", "commit-tree", "symbolic-ref", "update-ref")
 #: They leave out what the person's own list of ignored files names.
 HEED_IGNORED = ("status", "ls-files")
 #: Options that would bring a program back, ask, or write elsewhere; git takes abbreviations, too.
-_FORBIDDEN = (
-    *("--ext-diff", "--textconv", "--output", "--gpg-sign", "--edit", "--interactive", "--patch"),
-    *(
-        "--pathspec-from-file",
-        "--template",
-        "--prefix",
-        "--show-signature",
-        "--recurse-submodules",
-    ),
-    *(
-        "--submodule",
-        "--ignore-submodules",
-        "--exec-path",
-        "--strategy",
-        "--trailer",
-        "--index-output",
-    ),
-)
+_FORBIDDEN = """
+    --ext-diff --textconv --output --gpg-sign --edit --interactive --patch --pathspec-from-file --template --prefix
+    --show-signature --recurse-submodules --submodule --ignore-submodules --exec-path --strategy --trailer --index-output
+"""
 _FORBIDDEN_LETTERS = "SOeipsX"
 #: Their short options are others, and harmless.
 _PLUMBING = (
@@ -150,7 +106,7 @@ def overrides(settings: Iterable[str]) -> list[str]:
 
     `settings` are the keys of those. Raises GitError for what cannot be overridden.
     """
-    found = list(_SETTINGS)
+    found = list[str](_SETTINGS.split())
     for key in settings:
         section, _, rest = key.partition(".")
         name, dot, last = rest.rpartition(".")
@@ -210,7 +166,7 @@ def words_for(command: str, arguments: Sequence[str]) -> tuple[str, ...]:
 def _is_forbidden(command: str, word: str) -> bool:
     if word.startswith("--"):
         name = word.partition("=")[0]
-        return any(bad.startswith(name) or name.startswith(bad) for bad in _FORBIDDEN)
+        return any(bad.startswith(name) or name.startswith(bad) for bad in _FORBIDDEN.split())
     is_short = word.startswith("-") and command not in _PLUMBING
     return is_short and any(letter in word for letter in _FORBIDDEN_LETTERS)
 
@@ -228,3 +184,67 @@ def plain_message(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     text = text.encode("utf-8", "ignore").decode()
     return replace_hidden(text, lambda _: "", "[\x00-\x09\x0b-\x1f\x7f-\x9f]").strip()
+
+
+_TELL_OF_FILES = (".gitignore", ".gitattributes")
+
+
+class GitSandbox:
+    """What the git of a session may see. `is_off`: the person turned the sandbox off, and git is started as it is."""
+
+    def __init__(self, roots: "Roots | None" = None, *, is_off: bool = False) -> None:
+        self._roots, self.is_off = roots, is_off
+
+    def view(
+        self, repository: Repository, folder: Path, command: str, also: Sequence[str] = ()
+    ) -> SandboxView | None:
+        """Return what a command of git sees, started for a folder; `also` are more files. None: all that there is.
+
+        Of the work tree that is what tools may work in: only those folders, without blocked paths, and the lists of
+        ignored files and attributes above them.
+        """
+        if self.is_off:
+            return None
+        top = str(repository.work_tree)
+        git_folders = {str(repository.git_folder), str(repository.common_folder)}
+        shown: list[str] = []
+        if command in LOOKS_AT_FILES:
+            shown = [path for root in self._folders(folder) for path in _shown(root, top)]
+        return SandboxView(
+            folder=top,
+            git_folders=tuple(
+                path
+                for path in sorted(git_folders)
+                if not any(path != other and lies_in(path, other) for other in git_folders)
+            ),
+            shown=(*dict.fromkeys(shown), *also),
+            hidden=self._hidden(shown),
+            is_writing=command in WRITE,
+        )
+
+    def shows(self, path: str, folder: Path) -> bool:
+        """Return whether git for a folder sees what lies at an absolute path. To it all else is deleted."""
+        return self.is_off or any(lies_in(path, root) for root in self._folders(folder))
+
+    def _folders(self, folder: Path) -> list[str]:
+        return [str(root) for root in (self._roots.folders if self._roots else (folder.resolve(),))]
+
+    def _hidden(self, shown: Sequence[str]) -> tuple[str, ...]:
+        if self._roots is None:
+            return ()
+        return tuple(path for folder in shown for path in self._roots.blocked_in(folder))
+
+
+def _shown(root: str, top: str) -> Iterator[str]:
+    """Yield of a work tree what lies in a folder, and what the folders above say of it."""
+    if lies_in(top, root):
+        yield top
+    elif lies_in(root, top):
+        yield root
+        while root != top:
+            root = os.path.dirname(root)  # noqa: PTH120 - texts throughout
+            yield from filter(_is_file, (f"{root}/{name}" for name in _TELL_OF_FILES))
+
+
+def _is_file(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path)  # noqa: PTH113, PTH114 - texts throughout

@@ -7,7 +7,7 @@ from pathlib import Path
 from ybs.git.client import Git
 from ybs.git.hardening import GitError, environment
 from ybs.security.sandbox.child import Failed
-from ybs.security.sandbox.view import SandboxView
+from ybs.security.sandbox.launch import SandboxView
 
 _NAMES = ("ours", "base", "theirs")
 #: It counts the conflicts, up to here; beyond it something went wrong, such as a file that is not text.

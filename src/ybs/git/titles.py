@@ -16,8 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
-from ybs.git.hardening import OPTIONS, environment, overrides
-from ybs.git.sandbox import GitSandbox
+from ybs.git.hardening import OPTIONS, GitSandbox, environment, overrides
 from ybs.security.launcher import start, trusted_program
 from ybs.security.paths.repository import Repository, check_complete, find_repository
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, cannot_be_had, launches

@@ -18,7 +18,7 @@ from ybs.core.remedies import Remedy
 from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, DetectorState, PastRequest
 from ybs.learning.past import requests_in
 from ybs.learning.preferences import Preference, Preferences
-from ybs.transcripts.saved import SUFFIX
+from ybs.transcripts.reading import SUFFIX
 
 #: At most so many new offers within seven days.
 PER_WEEK: Final = 2

@@ -1,7 +1,6 @@
 """Forget sessions that are too old or too many, and what was kept for an undo of those that are gone."""
 
-from ybs.checkpoints.pruning import forget
-from ybs.checkpoints.store import checkpoints_folder
+from ybs.checkpoints.store import checkpoints_folder, forget
 from ybs.config.host import Host
 from ybs.transcripts.store import SessionStore
 

@@ -18,8 +18,8 @@ from ybs.session.taking_up import remove_leftovers
 
 if TYPE_CHECKING:
     from ybs.agent.window import Window
-    from ybs.checkpoints.kept import Restored
-    from ybs.git.way_back import How
+    from ybs.checkpoints.states import Restored
+    from ybs.git.moves import How
     from ybs.transcripts.past_turns import PastTurn
 
 _AT_WORK = "An undo is in progress."
@@ -224,7 +224,7 @@ class History:
 
     async def _take_back_commits(self, turns: "Sequence[PastTurn]") -> tuple[CommitSet, ...]:
         """Take ybs's own commits back, the newest first, as long as each is the last one of its branch."""
-        from ybs.git.way_back import take_back  # with the first undo
+        from ybs.git.moves import take_back  # with the first undo
 
         done: list[CommitSet] = []
         for turn in reversed(turns):
@@ -255,7 +255,7 @@ class History:
                 files = await checkpoints.redo(last.checkpoints, only=last.paths, force=force)
             if not files.is_done:
                 return WayBack(files=files)
-            from ybs.git.way_back import bring_back  # with the first redo
+            from ybs.git.moves import bring_back  # with the first redo
 
             for commit in reversed(last.commits):
                 how = await self._recorder.committer.set_back(bring_back, commit)

@@ -18,7 +18,7 @@ from ybs.session.reply import Outcome
 from ybs.session.running_task import is_passed_on
 from ybs.session.taking_up import going_on, remove_leftovers
 from ybs.session.tally import Tally
-from ybs.transcripts.saved import ONE_SHOT
+from ybs.transcripts.reading import ONE_SHOT
 
 
 class TurnRunner:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings
-from ybs.checkpoints.contents import StoredContents
-from ybs.checkpoints.kept import KeptTurn, Recovered, Restored
-from ybs.checkpoints.states import Change, State
+from ybs.checkpoints.states import Change, KeptTurn, Recovered, Restored, State
+from ybs.checkpoints.store import StoredContents
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
@@ -409,8 +408,7 @@ class Checkpoints:
 
     def _changed_bulk(self, records: "Iterable[TurnRecord]", deadline: "Deadline") -> Iterator[str]:
         """Say in which bulk folders something changed since commands of these turns ran."""
-        from ybs.checkpoints.bulk import changed_bulk
-        from ybs.checkpoints.scan import TooMuch
+        from ybs.checkpoints.scan import TooMuch, changed_bulk
 
         since_ns = min((record.since_ns for record in records if record.since_ns), default=0)
         if since_ns:
@@ -429,8 +427,7 @@ class Checkpoints:
         is_redo: bool = False,
         only: Collection[str] | None = None,
     ) -> Restored:
-        from ybs.checkpoints.planning import plan
-        from ybs.checkpoints.restore import Restoring
+        from ybs.checkpoints.planning import Restoring, plan
 
         if not names:
             return Restored()

@@ -24,12 +24,12 @@ FOR_COMMANDS = (
         "ybs.security.commands.syntax",
         "ybs.security.commands.wrappers",
     ),
-    *("ybs.security.policy.scopes", "ybs.security.commands.dangers"),
+    "ybs.security.commands.dangers",
     *("ybs.security.policy.command_case", "ybs.security.paths.autorun_watch"),
     *("ybs.tools.shell.output", "ybs.tools.shell.process"),
 )
 #: What the end of a first turn needs.
-FOR_ENDS = ("ybs.transcripts.title", "ybs.checkpoints.pruning")
+FOR_ENDS = ("ybs.transcripts.title", "ybs.checkpoints.store")
 #: A model that answers sooner is not kept waiting.
 MODEL_SECONDS = 0.005
 #: Delay before the sandbox is probed, so that it does not compete with sending the request.

@@ -13,7 +13,7 @@ from ybs.tools.searching.walk import Walk
 from ybs.tools.shell.shells import Shells
 
 if TYPE_CHECKING:
-    from ybs.git.sandbox import GitSandbox
+    from ybs.git.hardening import GitSandbox
 
 _MOST_FILES = 20_000  # a fingerprint looks at no more
 
@@ -108,7 +108,7 @@ class Workspace:
     @cached_property
     def git_sandbox(self) -> "GitSandbox":
         """What ybs's own git may see."""
-        from ybs.git.sandbox import GitSandbox  # not before git runs
+        from ybs.git.hardening import GitSandbox  # not before git runs
 
         return GitSandbox(self.roots, is_off=not self.has_sandbox)
 

@@ -51,13 +51,7 @@ _encode: Final = json.Encoder().encode
 
 
 def encoded(
-    event: Event,
-    *,
-    number: int,
-    parent: int,
-    at: datetime,
-    agent: str = MAIN,
-    started_by: str = "",
+    event: Event, *, number: int, parent: int, at: datetime, agent: str = MAIN, started_by: str = ""
 ) -> bytes:
     """Write an event as one line, its line end with it. What is written can be read.
 

@@ -8,22 +8,20 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.private_file import Busy, PrivateLog
+from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
-from ybs.core.events import SessionEnded, Titled
+from ybs.core.events import AssistantSaid, Event, SessionEnded, Titled, UserSaid
 from ybs.core.remedies import Remedy
 from ybs.security.unicode import has_suspects
-from ybs.transcripts.line import TranscriptLine, encoded
+from ybs.transcripts.line import TranscriptLine, decoded, encoded, lines_in
 from ybs.transcripts.log import Log
-from ybs.transcripts.reading import Transcript, read
-from ybs.transcripts.saved import SUFFIX, Saved, look_at, name_of
-
-if TYPE_CHECKING:
-    from ybs.transcripts.searching import Hit
-
+from ybs.transcripts.reading import SUFFIX, Saved, Transcript, look_at, name_of, read
 
 _DAY_SECONDS: Final = 86_400
 _FORK: Final = " (fork)"
@@ -127,8 +125,6 @@ class SessionStore:
 
         `clean` takes secrets out of a text before a part of it is shown.
         """
-        from ybs.transcripts.searching import hits_in  # no start needs it
-
         wanted = words.lower().split()
         found = (hit for saved in self._saved(None) for hit in hits_in(saved, wanted, clean))
         return list(islice(found, most)) if wanted else []
@@ -320,3 +316,66 @@ def _not_found(word: str, sessions: Sequence[Saved]) -> YbsError:
     if near:
         return YbsError(f"{what}; similar names: {', '.join(near)}")
     return YbsError(what, remedies=(_LIST,))
+
+
+#: Characters of an excerpt on each side of what was found.
+_AROUND: Final = 60
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A line of a session in which all words stand; `line` is its number."""
+
+    saved: Saved
+    line: int
+    excerpt: str
+
+
+def hits_in(saved: Saved, words: Sequence[str], clean: Callable[[str], str] = str) -> Iterator[Hit]:
+    """Find the lines in which all words stand, in any case; `words` are in lower case. `clean` makes it fit to show."""
+    # Text is escaped in the file, but for what these bytes are made of.
+    certain = [word.encode() for word in words if word.isascii() and word.isalnum()]
+    try:
+        file = private_file.open_to_read(saved.path)
+    except (OSError, YbsError):
+        return
+    if file is None:
+        return
+    named: Hit | None = None  # a title is told once, and only where nothing else holds the words
+    is_found = False
+    with file:
+        for data in lines_in(file):
+            bare = data.lower()
+            if not all(word in bare for word in certain):
+                continue
+            line = decoded(data)
+            text = _text(line.said) if line is not None and line.agent == MAIN else ""
+            lowered = text.lower()
+            if line is not None and text and all(word in lowered for word in words):
+                hit = Hit(saved=saved, line=line.event, excerpt=_excerpt(clean(text), words[0]))
+                if isinstance(line.said, Titled):
+                    named = hit
+                else:
+                    is_found = True
+                    yield hit
+    if named is not None and not is_found:
+        yield named
+
+
+def _text(event: Event | None) -> str:
+    """Return what a person would remember."""
+    match event:
+        case UserSaid(origin="context"):
+            return ""
+        case UserSaid() | AssistantSaid():
+            return event.content
+        case Titled():
+            return event.title
+        case _:
+            return ""
+
+
+def _excerpt(text: str, word: str) -> str:
+    place = max(text.lower().find(word), 0)
+    start, end = max(place - _AROUND, 0), place + len(word) + _AROUND
+    middle = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{middle}{'…' if end < len(text) else ''}"

@@ -275,9 +275,9 @@ def test_a_reduced_sandbox_is_a_warning_and_none_an_error(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ybs.config.schema import Config
-    from ybs.security.sandbox.choice import NoBackend
+    from ybs.security.sandbox.launch import Backend
 
-    backend = NoBackend("nothing here")
+    backend = Backend("nothing here")
     monkeypatch.setattr("ybs.security.sandbox.choice.choose", lambda *_: backend)
     found = doctor.look_at_sandbox(this_host(), Config())
     assert (found.state, found.detail) == ("error", "nothing here; commands are refused")

@@ -111,7 +111,7 @@ def test_on_a_narrow_terminal_a_line_is_what_people_look_for(
     assert len(line) <= 40
     assert line.startswith("  1  A title")
     assert line.endswith("2 messages")
-    monkeypatch.setattr("ybs.transcripts.saved.Saved.is_open", True, raising=False)
+    monkeypatch.setattr("ybs.transcripts.reading.Saved.is_open", True, raising=False)
     for width in ("40", "80"):
         monkeypatch.setenv("COLUMNS", width)
         (line,) = ran(capsys)[0].splitlines()

@@ -21,8 +21,7 @@ from ybs.config.schema import FirewallSettings as Settings
 from ybs.security.firewall import engine
 from ybs.security.firewall.engine import RuleEngine, merged
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.rule import SecretRule
-from ybs.security.firewall.rules import ASSIGNED, KINDS, RULES
+from ybs.security.firewall.rules import ASSIGNED, KINDS, RULES, SecretRule
 
 #: A password; in parts, so that no scanner finds it here.
 PW = "Tr0ub4" + "dor-x"

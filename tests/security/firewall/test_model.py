@@ -38,10 +38,10 @@ class Person:
 
 
 async def sent(model: FirewallModel, request: Request) -> Request:
-    assert isinstance(model.model, ScriptedModel)
+    assert isinstance(model._model, ScriptedModel)
     async for _ in model.stream(request):
         pass
-    return model.model.requests[-1]
+    return model._model.requests[-1]
 
 
 def model_of(firewall: Firewall, ask: Any = None) -> FirewallModel:
@@ -131,8 +131,8 @@ async def test_a_key_that_cannot_be_masked_whole_stops_the_request(
     with pytest.raises(SecretFound, match="a part of it cannot be masked for certain") as failure:
         await sent(model, Request("", [UserMessage.of(odd)]))
     assert lines[5] not in str(failure.value)
-    assert isinstance(model.model, ScriptedModel)
-    assert model.model.requests == []
+    assert isinstance(model._model, ScriptedModel)
+    assert model._model.requests == []
     assert model.refused is not None
 
 
@@ -175,8 +175,8 @@ async def test_a_tool_with_a_secret_in_its_name_is_left_out_and_named_once(
     (news,) = told
     assert news.text.startswith("The tool mcp__s__[ybs:secret:")
     assert token not in news.text
-    assert isinstance(model.model, ScriptedModel)
-    for request in model.model.requests:
+    assert isinstance(model._model, ScriptedModel)
+    for request in model._model.requests:
         assert [each.name for each in request.tools] == ["mcp__s__echo"]
 
 

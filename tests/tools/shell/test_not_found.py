@@ -14,7 +14,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
-from ybs.security.sandbox.launch import Bare, Launch
+from ybs.security.sandbox.launch import Launch, Starter
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.shell import substitutes
@@ -116,7 +116,7 @@ async def test_a_command_that_may_only_read_is_told_as_well(bench: Any, project:
 
 
 async def test_other_exit_codes_cost_nothing_and_a_look_that_fails_says_nothing(bench: Any):
-    class Counting(Bare):
+    class Counting(Starter):
         fails = False
 
         def __init__(self) -> None:

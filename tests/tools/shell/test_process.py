@@ -18,7 +18,8 @@ import pytest
 from hosts import this_host
 from processes import comes, ends, is_alive, open_descriptors
 from ybs.security.paths.roots import Roots
-from ybs.security.sandbox.launch import Access, Bare, Launch
+from ybs.security.sandbox.launch import Access, Launch
+from ybs.security.sandbox.launch import Starter as Bare
 from ybs.tools.shell import process
 from ybs.tools.shell import process as room
 from ybs.tools.shell.output import CommandOutput, OutputWindow

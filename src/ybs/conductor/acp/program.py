@@ -20,7 +20,7 @@ from ybs.conductor.acp.presets import command_of
 from ybs.config.sections import AcpAgent
 from ybs.config.tree import is_object
 from ybs.security.own_programs import entering
-from ybs.security.sandbox.launch import Access, Bare, Launch
+from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.launching import needed_by
 from ybs.tools.shell.orphans import CommandMark
@@ -46,7 +46,7 @@ def launched(
     start = own.workspace.own_programs.start(key, in_project=True)
     if not is_held:
         folder, access = start.folder, Access(declared=declared)
-        launch = Bare().start(entering(str(folder), command), folder, start.environ, access)
+        launch = Starter().start(entering(str(folder), command), folder, start.environ, access)
         return own.workspace.shells.marked(launch)
     shown = [*needed_by(command, host, roots.folder), *roots.reading]
     resident = Resident(

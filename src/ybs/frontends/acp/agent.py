@@ -17,7 +17,7 @@ from ybs.frontends.acp.handshake import HOW, Handshake, missing_setup
 from ybs.frontends.json_rpc import INVALID_PARAMS, Send
 from ybs.frontends.serve.sessions import HostedSession, HostedSessions
 from ybs.session.options import Options
-from ybs.transcripts.saved import Saved
+from ybs.transcripts.reading import Saved
 
 _NOT_FOUND: Final = -32002
 _OPEN_ALREADY: Final = "This session was open already, without what the editor brings: {}."

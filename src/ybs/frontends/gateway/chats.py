@@ -32,7 +32,7 @@ from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.hub import Shared
 from ybs.session.options import Options
 from ybs.session.session import Session
-from ybs.transcripts.saved import SUFFIX
+from ybs.transcripts.reading import SUFFIX
 
 #: So many sessions are open at once; those that were used least lately are closed for others. They go on when somebody writes.
 MOST_OPEN: Final = 512

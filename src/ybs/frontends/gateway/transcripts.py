@@ -21,7 +21,7 @@ from ybs.core.wording import plural
 from ybs.frontends.gateway.lease import DatabaseLease, keep_out
 from ybs.frontends.gateway.store import GatewayStore, transcripts
 from ybs.transcripts.line import decoded
-from ybs.transcripts.saved import SUFFIX
+from ybs.transcripts.reading import SUFFIX
 from ybs.transcripts.store import SessionStore as SavedSessions
 from ybs.transcripts.store import checked
 

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
     from ybs.security.paths.roots import Roots
     from ybs.session.options import Options
-    from ybs.transcripts.reading import Transcript
-    from ybs.transcripts.saved import Saved
+    from ybs.transcripts.reading import Saved, Transcript
 
 #: Columns of a title.
 _TITLE: Final = 48

@@ -66,11 +66,11 @@ async def copy_by_program(
     Programs of the project (what lies in `away_from`) do not count, whatever PATH says.
     """
     from ybs.security.launcher import environ_away, trusted_program
-    from ybs.security.sandbox.environment import build_open  # few copy
+    from ybs.security.sandbox.launch import open_environment_of  # few copy
 
     data = printable(text).encode()
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = environ_away(build_open(environ, declared=desktop), away_from)
+    variables = environ_away(open_environment_of(environ, declared=desktop), away_from)
     for name, *options in programs(environ):
         path = trusted_program(name, away_from=away_from, environ=environ)
         if path is not None and await _feed([str(path), *options], data, variables):
@@ -136,13 +136,13 @@ async def save_image(
 ) -> Path:
     """Write the clipboard's image into a file and return its path. Raises NoImage."""
     from ybs.security.launcher import environ_away, trusted_program
-    from ybs.security.sandbox.environment import build_open
+    from ybs.security.sandbox.launch import open_environment_of
 
     commands = readers(environ)
     if not commands:
         raise NoImage("there is no clipboard with images here; type or drop the path of an image")
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = environ_away(build_open(environ, declared=desktop), away_from)
+    variables = environ_away(open_environment_of(environ, declared=desktop), away_from)
     missing: list[str] = []
     for name, *options in commands:
         program = trusted_program(name, away_from=away_from, environ=environ)

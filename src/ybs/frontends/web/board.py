@@ -22,7 +22,7 @@ from ybs.core.messages import Usage
 from ybs.frontends.subcommands.sessions import Sessions
 from ybs.frontends.web.drawing import Record
 from ybs.security.unicode import printable
-from ybs.transcripts.saved import Saved
+from ybs.transcripts.reading import Saved
 from ybs.transcripts.store import SessionStore
 
 #: So many of the newest transcripts are read, of so many bytes in all.

@@ -7,7 +7,7 @@ their literals are looked for; a dozen others, such as `pass` and `://`, are loo
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ybs.security.firewall.rule import EDGE, SecretRule
+from ybs.security.firewall.rules import EDGE, SecretRule
 
 #: Where a literal stands, and the number of the rule that it belongs to.
 Hit = tuple[int, int]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import log2
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.rule import Level, SecretRule
+from ybs.security.firewall.rules import Level, SecretRule
 
 #: What people write where a secret would stand, anywhere in a value (lower case).
 _STANDS_IN = lazy(

@@ -7,8 +7,7 @@ from functools import cache
 from ybs.core.lazy import lazy
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
-from ybs.security.firewall.rule import EDGE, NEAR, Level, SecretRule
-from ybs.security.firewall.rules import ASSIGNED, RULES
+from ybs.security.firewall.rules import ASSIGNED, EDGE, NEAR, RULES, Level, SecretRule
 
 #: A place in bytes and what stands there: start, end, kind.
 Span = tuple[int, int, str]

@@ -12,9 +12,9 @@ from msgspec import Struct
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
 from ybs.core.events import Event, Noticed
-from ybs.core.memo import alike
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Model, Request, ToolSpec
+from ybs.core.wrapper import ModelWrapper
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.report import Masked
 from ybs.security.firewall.structs import has_rest_of_key, masked
@@ -58,32 +58,20 @@ class Discovery(Struct, frozen=True, kw_only=True):
 Ask: TypeAlias = Callable[[Discovery], Awaitable[Decision]]
 
 
-class FirewallModel:
+class FirewallModel(ModelWrapper):
     """Wraps a Model. `ask` may be set later; a request is looked at once, and of the next only what is new."""
 
     def __init__(self, model: Model, firewall: Firewall, ask: Ask | None = None) -> None:
-        self.model, self.firewall, self.ask = model, firewall, ask
+        super().__init__(model)
+        self.firewall, self.ask = firewall, ask
         #: What somebody said and must not be sent: it would stop every later request too.
         self.refused: UserMessage | None = None
         self._messages: dict[int, tuple[Message, Message]] = {}
-        #: The messages of the last request, and what was sent in their place.
-        self._said: list[Message] = []
-        self._clean: list[Message] = []
         self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
         #: The names of tools that are not offered, as they may be shown.
         self._left_out = dict[str, str]()
         self._system = ("", "")
         self._learned = firewall.vault.learned
-
-    @property
-    def name(self) -> str:
-        """The wrapped model's name."""
-        return self.model.name
-
-    @property
-    def window(self) -> int:
-        """The wrapped model's window."""
-        return self.model.window
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Yield the answer to the masked request. Raises SecretFound where it must not be sent."""
@@ -94,7 +82,7 @@ class FirewallModel:
                 level="warning",
                 text=f"The tool {name} is left out, because there is a secret in its name.",
             )
-        async with aclosing(self.model.stream(clean)) as events:
+        async with aclosing(self._model.stream(clean)) as events:
             async for event in events:
                 yield event
 
@@ -114,29 +102,19 @@ class FirewallModel:
         self._pass_specs(request.tools)
         offered = [spec for spec in request.tools if not self._has_secret_name(spec)]
         specs = [await self._spec(spec) for spec in offered]
-        same = alike(self._said, request.messages)
-        messages = self._clean[:same]
-        for message in request.messages[same:]:
-            known = self._messages.get(id(message))
-            messages.append(await self._message(message) if known is None else known[1])
-        is_new = self._learned != self.firewall.vault.learned
+        messages = [await self._message(message) for message in request.messages]
         messages = self._masked_again(messages)
-        self._said, self._clean = [*request.messages], messages
-        if is_new or len(self._messages) > len(messages):  # some are no longer said
-            pairs = zip(self._said, messages, strict=True)
-            self._messages = {id(old): (old, new) for old, new in pairs}
+        pairs = zip(request.messages, messages, strict=True)
+        self._messages = {id(old): (old, new) for old, new in pairs}  # some are no longer said
         self._specs = {id(old): (old, new) for old, new in zip(offered, specs, strict=True)}
-        return Request(self._system[1], [*messages], specs)
+        return Request(self._system[1], messages, specs)
 
     def _masked_again(self, messages: list[Message]) -> list[Message]:
         """Mask what is newly known to be a secret in earlier messages too; nobody is asked again."""
         while self._learned != self.firewall.vault.learned:
             self._learned = self.firewall.vault.learned
             messages = [masked(self.firewall, each, _place(each)) for each in messages]
-            self._system = (
-                self._system[0],
-                masked(self.firewall, self._system[1], _SYSTEM),
-            )
+            self._system = (self._system[0], masked(self.firewall, self._system[1], _SYSTEM))
         return messages
 
     def _pass_specs(self, specs: Sequence[ToolSpec]) -> None:
@@ -164,6 +142,8 @@ class FirewallModel:
         return await self._checked(spec, f"the description of {spec.name}", is_said=False)
 
     async def _message(self, message: Message) -> Message:
+        if (known := self._messages.get(id(message))) is not None:
+            return known[1]
         for name in _names(message):
             self._check_name(name)
         is_said = isinstance(message, UserMessage) and message.origin == "person"

@@ -366,7 +366,7 @@ class Policy:
 
         Raises ConfigError and OSError where it cannot be kept; then it counts for this session.
         """
-        from ybs.security.policy.scopes import rules_in  # grants are rare
+        from ybs.security.policy.command_case import rules_in  # grants are rare
 
         for each in rules_in(rule) or [rule]:
             self.rules.add(PolicyRule("always", each, "project" if is_kept else "session"))

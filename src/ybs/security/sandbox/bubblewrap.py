@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from ybs.config.host import Host
 from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.paths.own_code import code_in
-from ybs.security.sandbox import environment
-from ybs.security.sandbox.launch import PLAIN, Access, Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
 from ybs.security.sandbox.protected import (
@@ -41,7 +40,7 @@ _TRY_SECONDS = 10
 _MOST_PIECES = 200
 
 
-class Bubblewrap:
+class Bubblewrap(Backend):
     """Wraps commands with one bwrap program that has been tried."""
 
     name = "bubblewrap"
@@ -57,7 +56,8 @@ class Bubblewrap:
         private: PrivateFolder | None = None,
         network: "SharedNetwork | None" = None,
     ) -> None:
-        self.places, self.why = places, why
+        super().__init__(why)
+        self.places: Places = places  # pyright: ignore[reportIncompatibleVariableOverride] - it is never set again
         self.private = private  # without one, every command has a /tmp of its own
         self._network = network  # without one, every command has one of its own
         self._program, self._options = program, options
@@ -74,7 +74,7 @@ class Bubblewrap:
         """Return the command line that runs the command in the sandbox. Raises Refused for a folder outside of it."""
         network, read_only = access.network, access.read_only
         inside = self.places.check_folder(folder)
-        variables = environment.build(
+        variables = environment_of(
             environ,
             home=self.places.inner_home,
             temporary=_UNSHARED if read_only else _TMP,

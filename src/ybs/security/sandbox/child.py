@@ -4,12 +4,12 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
 from ybs.security.launcher import start_in_loop
 from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.stuck import is_stuck
 
 _CHUNK = 65_536
 _DRAIN_SECONDS = 1.0
@@ -141,3 +141,41 @@ def _kill(process: Process, *, has_own_group: bool) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
+
+
+#: Where in the system a thread waits for the one who opens the other end (https://man7.org/linux/man-pages/man7/fifo.7.html).
+OPENING = frozenset({b"wait_for_partner"})
+#: Where it waits for what is written; a program that reads from pipes does that too.
+READING = OPENING | {b"pipe_read", b"anon_pipe_read"}
+#: So many processes of a program are looked at.
+_MOST_PROCESSES = 64
+
+
+def is_stuck(pid: int, places: Collection[bytes] = OPENING) -> bool:
+    """Return whether a thread of the process, or of one that it started, waits in one of these places of the system.
+
+    Only Linux tells (https://man7.org/linux/man-pages/man5/proc_pid_wchan.5.html); elsewhere it is never so.
+    """
+    processes = [str(pid)]
+    for process in processes:
+        for thread in _threads_of(process):
+            if _bytes_of(f"/proc/{process}/task/{thread}/wchan") in places:
+                return True
+            children = _bytes_of(f"/proc/{process}/task/{thread}/children").decode().split()
+            processes += children[: _MOST_PROCESSES - len(processes)]
+    return False
+
+
+def _threads_of(process: str) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{process}/task")  # noqa: PTH208 - names alone
+    except OSError:
+        return []  # it has ended, or this is not Linux
+
+
+def _bytes_of(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - often, and a Path is slower
+            return file.read()
+    except OSError:
+        return b""  # it has ended meanwhile

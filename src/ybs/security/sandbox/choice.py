@@ -7,104 +7,29 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from ybs.core.errors import Refused
-from ybs.core.remedies import Remedy
 from ybs.security.paths.own_code import code_in
-from ybs.security.sandbox import bubblewrap, environment
-from ybs.security.sandbox.launch import PLAIN, Access, Launch
+from ybs.security.sandbox import bubblewrap
+from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, open_environment_of
 from ybs.security.sandbox.places import Places, see
 from ybs.security.sandbox.scratch import PrivateFolder
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.entry import Kernel
+    from ybs.security.sandbox.landlock import Kernel
     from ybs.security.sandbox.shared_network import SharedNetwork
 
-__all__ = ["Backend", "Launch", "NoBackend", "Open", "Places", "choose", "see"]
+__all__ = ["Backend", "Launch", "Open", "Places", "choose", "see"]
 
 
-class Backend(Protocol):
-    """What programs are started in.
-
-    Whoever holds one asks before every command if it is reduced.
-    """
-
-    @property
-    def name(self) -> str:
-        """What the status line says."""
-        ...
-
-    @property
-    def why(self) -> str:
-        """How it came to be this one."""
-        ...
-
-    @property
-    def is_reduced(self) -> bool:
-        """Whether what it opens for writing leaves more open than the project."""
-        ...
-
-    @property
-    def holds_reading(self) -> bool:
-        """Whether what runs `read_only` without network can change and send nothing."""
-        ...
-
-    def launch(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        environ: Mapping[str, str],
-        access: Access = PLAIN,
-    ) -> Launch:
-        """Return what starts `command` in `folder`, which lies in the project or another writable root.
-
-        `environ` is the whole environment of ybs; what is safe is taken from it. Of `access`, `declared` are variables
-        that the person's settings give to this program, and with `read_only` nothing can be written that another program
-        will see. Whoever spawns closes `descriptors` afterwards, also when the spawn fails, gives the process no input, and a session of its own (`start_new_session`), so that it has
-        no terminal and its group can be killed at the end.
-        Raises Refused where it may not or cannot be run, OSError where the system is out of something.
-        """
-        ...
-
-
-class NoBackend:
-    """Stands where no sandbox can be had: refuses every command."""
-
-    name = "none"
-    is_reduced = True
-    holds_reading = False
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-    def launch(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        environ: Mapping[str, str],
-        access: Access = PLAIN,
-    ) -> Launch:
-        """Raise Refused, with the reason and the way out."""
-        raise Refused(
-            f"There is no sandbox here: {self.why}. Nothing was run. The person can install bubblewrap, "
-            "or have commands run without a sandbox.",
-            remedies=(Remedy("do", "install bubblewrap"), Remedy("run_without_sandbox")),
-        )
-
-
-class Open:
+class Open(Backend):
     """No sandbox, because the person turned it off. The environment is still a built one.
 
     What of ybs itself lies in one of the folders stays read-only all the same, where bubblewrap can be had.
     """
 
-    name = "none"
-    why = "you turned it off"
-    is_reduced = True
-    holds_reading = False
-
     def __init__(self, folders: Sequence[str] = ()) -> None:
+        super().__init__("you turned it off")
         self._folders = [folder for folder in folders if code_in(folder)]
 
     @property
@@ -121,16 +46,14 @@ class Open:
         access: Access = PLAIN,
     ) -> Launch:
         """Return the command as it is."""
-        variables = environment.build_open(environ, declared=access.declared)
+        variables = open_environment_of(environ, declared=access.declared)
         program = tried_bubblewrap()[0] if self._folders and sys.platform == "linux" else None
         around = bubblewrap.holding_code(program, self._folders) if program else ()
         return Launch((*around, *command), variables)
 
 
 def choose(
-    places: Places,
-    private: PrivateFolder | None = None,
-    shared: "SharedNetwork | None" = None,
+    places: Places, private: PrivateFolder | None = None, shared: "SharedNetwork | None" = None
 ) -> Backend:
     """Return the best sandbox of this machine; the machine is tried once, which takes some 30 ms.
 
@@ -141,7 +64,7 @@ def choose(
         return _on_macos(places, private)
     if sys.platform == "linux":
         return _on_linux(places, private, shared)
-    return NoBackend(f"ybs knows no sandbox for {sys.platform}")
+    return Backend(f"ybs knows no sandbox for {sys.platform}")
 
 
 def try_machine() -> None:
@@ -170,7 +93,7 @@ def _on_linux(
 
     kernel, found = tried_landlock()
     if kernel is None:
-        return NoBackend(f"{said}; {found}")
+        return Backend(f"{said}; {found}")
     return landlock.Landlock(places, kernel, f"{said}; {found} stands in for it", private)
 
 
@@ -179,7 +102,7 @@ def _on_macos(places: Places, private: PrivateFolder | None) -> Backend:
 
     program = seatbelt.find()
     if program is None:
-        return NoBackend(f"{seatbelt.PROGRAM} is missing")
+        return Backend(f"{seatbelt.PROGRAM} is missing")
     return seatbelt.SandboxExec(places, private)
 
 
@@ -196,6 +119,6 @@ def tried_bubblewrap() -> tuple[str | None, tuple[str, ...], str]:
 @cache
 def tried_landlock() -> "tuple[Kernel | None, str]":
     """Return the kernel if it has Landlock, and what is missing where it does not."""
-    from ybs.security.sandbox import entry, landlock
+    from ybs.security.sandbox import landlock
 
-    return landlock.attempt(entry.open_kernel())
+    return landlock.attempt(landlock.open_kernel())

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.security.launcher import BUBBLEWRAP, system_program
-from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.launch import Launch, SandboxView
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, lies_in, system_folders
-from ybs.security.sandbox.view import SandboxView
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.entry import Kernel
+    from ybs.security.sandbox.landlock import Kernel
 
 _BOUND = ("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--die-with-parent")
 _DEVICES = ("/dev/null", "/dev/urandom")
@@ -145,7 +144,7 @@ def _in_landlock(
     kernel: "Kernel", argv: Sequence[str], environ: Mapping[str, str], view: SandboxView
 ) -> Launch:
     from ybs.security.sandbox import landlock
-    from ybs.security.sandbox.entry import prepare_git
+    from ybs.security.sandbox.landlock import prepare_git
 
     system = [folder for folder, target in system_folders() if not target and folder != "/etc"]
     readable = [*system, *_LOADER, *program_places(argv[0])]

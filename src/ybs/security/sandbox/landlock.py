@@ -6,25 +6,145 @@ modes and times of the person's own files can be changed, the machine's processe
 Interface: https://docs.kernel.org/userspace-api/landlock.html
 """
 
+import ctypes
 import os
+import signal
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import struct
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import Struct
 
 from ybs.core.errors import Refused
 from ybs.security.paths.opening import held
-from ybs.security.sandbox import environment
-from ybs.security.sandbox.entry import Kernel, SandboxEntry, prepare
-from ybs.security.sandbox.launch import PLAIN, Access, Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import git_folders, host_secrets, protected
 from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder
 from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.view import SandboxView
+    from ybs.security.sandbox.launch import SandboxView
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_CAPSET = {"x86_64": 126, "aarch64": 91}
+_VERSION, _PATH_BENEATH = 1, 1
+_PDEATHSIG, _SECCOMP, _BOUNDING_DROP, _NO_NEW_PRIVILEGES, _AMBIENT = 1, 22, 24, 38, 47
+_CLEAR_ALL, _FILTER_MODE = 4, 2
+_CAPABILITIES = 64
+_CAPABILITY_VERSION = 0x20080522
+_FIRST_RULESET, _RULESET_WITH_NETWORK = 8, 16  # bytes; what a kernel does not know must not be sent
+_EXIT_CODE = 126  # the shell's "found, but cannot be run"
+_SORRY = b"ybs: the sandbox could not be entered, so nothing was run\n"
+
+#: A call, its arguments, and whether the sandbox holds without it.
+Step = tuple[Callable[..., int], tuple[Any, ...], bool]
+
+
+class SandboxEntry:
+    """Runs in the child between fork and exec: only calls that were looked up before."""
+
+    def __init__(self, steps: list[Step], kept: tuple[object, ...]) -> None:
+        self._steps = steps
+        self._kept = kept  # buffers that the arguments point into
+
+    def __call__(self) -> None:
+        """Enter, or end the process."""
+        for call, arguments, may_fail in self._steps:
+            if call(*arguments) < 0 and not may_fail:
+                _give_up()
+
+
+def _give_up() -> NoReturn:
+    os.write(2, _SORRY)
+    os._exit(_EXIT_CODE)
+
+
+class Kernel(Struct, frozen=True):
+    """Landlock's system calls and its version; 0 where there is none."""
+
+    syscall: Callable[..., int]
+    prctl: Callable[..., int]
+    abi: int
+
+    def create_ruleset(self, rights: int, *, network: int, scopes: int) -> int:
+        """Return the descriptor of a new ruleset. Raises OSError."""
+        attributes = struct.pack("=QQQ", rights, network, scopes)
+        if self.abi < _TCP_ABI:
+            attributes = attributes[:_FIRST_RULESET]
+        elif self.abi < _SCOPES_ABI:
+            attributes = attributes[:_RULESET_WITH_NETWORK]
+        return self._done(self.syscall(_CREATE_RULESET, attributes, len(attributes), 0))
+
+    def allow(self, ruleset: int, descriptor: int, rights: int) -> None:
+        """Allow rights to what the descriptor stands for. Raises OSError."""
+        rule = struct.pack("=Qi", rights, descriptor)
+        self._done(self.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0))
+
+    def _done(self, result: int) -> int:
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, f"Landlock: {os.strerror(number)}")
+        return result
+
+
+def open_kernel() -> Kernel | None:
+    """Look up the calls and ask for Landlock's version; None where the C library has no such calls."""
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+        syscall, prctl = library.syscall, library.prctl
+    except (OSError, AttributeError):
+        return None
+    syscall.restype = ctypes.c_long
+    prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
+    return Kernel(syscall, prctl, max(syscall(_CREATE_RULESET, None, 0, _VERSION), 0))
+
+
+def prepare(kernel: Kernel, ruleset: int, program: bytes) -> SandboxEntry:
+    """Return what a child does to be sandboxed by the ruleset and the filter program, with no capability left."""
+    prctl = kernel.prctl
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _CAPABILITY_VERSION, 0))
+    none = ctypes.create_string_buffer(bytes(24))
+    code = ctypes.create_string_buffer(program, len(program))
+    filter_ = ctypes.create_string_buffer(
+        struct.pack("HP", len(program) // 8, ctypes.addressof(code))
+    )
+    steps: list[Step] = [(prctl, (_PDEATHSIG, signal.SIGKILL, 0, 0, 0), False)]
+    # Not everybody has these to lose, and not every kernel knows all of them.
+    steps += [(prctl, (_BOUNDING_DROP, number, 0, 0, 0), True) for number in range(_CAPABILITIES)]
+    steps += [
+        (prctl, (_AMBIENT, _CLEAR_ALL, 0, 0, 0), True),
+        (kernel.syscall, (_CAPSET[os.uname().machine], header, none), False),
+        (prctl, (_NO_NEW_PRIVILEGES, 1, 0, 0, 0), False),
+        (kernel.syscall, (_RESTRICT_SELF, ruleset, 0), False),
+        (_close, (ruleset,), False),
+        (prctl, (_SECCOMP, _FILTER_MODE, ctypes.addressof(filter_), 0, 0), False),
+    ]
+    return SandboxEntry(steps, (header, none, code, filter_))
+
+
+def prepare_git(kernel: Kernel, ruleset: int) -> SandboxEntry:
+    """Return what a child does to be held by the ruleset alone: for ybs's own git, which runs nobody's programs.
+
+    It keeps its capabilities: they open nothing that the ruleset does not, and root's git may work for another user.
+    """
+    prctl = kernel.prctl
+    steps: list[Step] = [
+        (prctl, (_PDEATHSIG, signal.SIGKILL, 0, 0, 0), False),
+        (prctl, (_NO_NEW_PRIVILEGES, 1, 0, 0, 0), False),
+        (kernel.syscall, (_RESTRICT_SELF, ruleset, 0), False),
+        (_close, (ruleset,), False),
+    ]
+    return SandboxEntry(steps, ())
+
+
+def _close(descriptor: int) -> int:
+    os.close(descriptor)
+    return 0
+
 
 _PATH = getattr(os, "O_PATH", 0)  # only Linux has it
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 1 << 1, 1 << 2, 1 << 3
@@ -32,6 +152,7 @@ _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _ALL_OF_FIRST = (1 << 13) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
+_ALL_FILES = _ALL_OF_FIRST | _REFER | _TRUNCATE  # without a right to control devices
 _TCP = 0b11
 _SCOPES = 0b11  # abstract unix sockets and signals
 _REFER_ABI, _TRUNCATE_ABI, _TCP_ABI, _IOCTL_ABI, _SCOPES_ABI = 2, 3, 4, 5, 6
@@ -40,19 +161,19 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _FOUND_BY = {"PYENV_ROOT": ".pyenv", "RUSTUP_HOME": ".rustup", "NVM_DIR": ".nvm"}
 
 
-class Landlock:
+class Landlock(Backend):
     """Wraps commands by what their process does to itself between fork and exec."""
 
     name = "landlock (reduced)"
-    is_reduced = True
+    #: The filter refuses what Landlock cannot: modes and times of files, truncation and signals where the kernel is older.
+    holds_reading = True
 
     def __init__(
         self, places: Places, kernel: Kernel, why: str, private: PrivateFolder | None = None
     ) -> None:
-        self.places, self.why = places, why
+        super().__init__(why)
+        self.places: Places = places  # pyright: ignore[reportIncompatibleVariableOverride] - it is never set again
         self._kernel = kernel
-        #: The filter refuses what Landlock cannot: modes and times of files, truncation and signals where the kernel is older.
-        self.holds_reading = True
         self.private = private or PrivateFolder(scratch_folder(places.host))
 
     def launch(
@@ -66,10 +187,9 @@ class Landlock:
         network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
         private = self.private
-        variables = environment.build(
+        variables = environment_of(
             {**self._toolchain_variables(), **environ, "PATH": self._seen_path(environ)},
-            home=private.unshared if read_only else private.home,
-            temporary=private.unshared if read_only else private.temporary,
+            **private.folders_for(access),
             network=network,
             declared=access.declared,
         )
@@ -105,20 +225,11 @@ class Landlock:
         return {variable: path for variable, path in found.items() if Path(path).is_dir()}
 
     def _ruleset(self, *, network: bool, read_only: bool) -> int:
-        abi = self._kernel.abi
-        handled = handled_rights(abi)
-        ruleset = self._kernel.create_ruleset(
-            handled,
-            network=0 if network or abi < _TCP_ABI else _TCP,
-            scopes=_SCOPES if abi >= _SCOPES_ABI else 0,
-        )
-        try:
+        handled = handled_rights(self._kernel.abi)
+        with _new_ruleset(self._kernel, network=network) as ruleset:
             rules = _rules(self.places, self.private, network=network, read_only=read_only)
             for path, rights in rules:
                 self._allow(ruleset, path, rights & handled)
-        except BaseException:
-            os.close(ruleset)
-            raise
         return ruleset
 
     def _allow(self, ruleset: int, path: str, rights: int) -> None:
@@ -156,17 +267,11 @@ def git_ruleset(
     kernel: Kernel, system: Iterable[str], devices: Iterable[str], view: "SandboxView"
 ) -> int:
     """Return a ruleset with which ybs's own git sees the view, and of the system what it needs. Raises OSError."""
-    abi = kernel.abi
-    handled = handled_rights(abi)
-    everything = handled & ~_IOCTL_DEV
-    ruleset = kernel.create_ruleset(
-        handled,
-        network=0 if abi < _TCP_ABI else _TCP,
-        scopes=_SCOPES if abi >= _SCOPES_ABI else 0,
-    )
+    handled = handled_rights(kernel.abi)
     shown = [pair for path in view.shown for pair in _split(path, view.hidden, _READ)]
-    shown += [(path, everything if view.is_writing else _READ) for path in view.git_folders]
-    try:
+    everything = _ALL_FILES if view.is_writing else _READ
+    shown += [(path, everything) for path in view.git_folders]
+    with _new_ruleset(kernel, network=False) as ruleset:
         for path in system:
             with suppress(OSError):  # there are systems without it
                 allow_place(kernel, ruleset, os.open(path, _PATH), _READ & handled)
@@ -175,10 +280,22 @@ def git_ruleset(
         for path, rights in shown:
             with suppress(OSError, Refused), held(Path(path)) as place:  # gone, or a link by now
                 allow_place(kernel, ruleset, place.open(os.O_PATH), rights & handled)
+    return ruleset
+
+
+@contextmanager
+def _new_ruleset(kernel: Kernel, *, network: bool) -> Generator[int]:
+    """Make a ruleset, which is closed where it cannot be filled. Raises OSError."""
+    ruleset = kernel.create_ruleset(
+        handled_rights(kernel.abi),
+        network=0 if network or kernel.abi < _TCP_ABI else _TCP,
+        scopes=_SCOPES if kernel.abi >= _SCOPES_ABI else 0,
+    )
+    try:
+        yield ruleset
     except BaseException:
         os.close(ruleset)
         raise
-    return ruleset
 
 
 def allow_place(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> None:
@@ -193,7 +310,6 @@ def allow_place(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> N
 def _rules(
     places: Places, private: PrivateFolder, *, network: bool, read_only: bool
 ) -> Iterator[tuple[str, int]]:
-    everything = handled_rights(_IOCTL_ABI)
     secrets = [*host_secrets(), *places.hidden]
     shown = [folder for folder, target in system_folders() if not target]
     for folder in (*shown, *places.toolchains, *places.seen, *places.tops):
@@ -202,13 +318,13 @@ def _rules(
         roots = places.roots_in(top)
         kept = [path for root in roots for path in protected(places.host, root)]
         if not read_only:
-            yield from _split(top, [*kept, *secrets], everything & ~_IOCTL_DEV)
+            yield from _split(top, [*kept, *secrets], _ALL_FILES)
         yield from ((folder, _READ) for root in roots for folder in git_folders(root))
     own = [private.unshared] if read_only else [private.temporary]
     # A home folder in the folder of temporary files needs no rule, and by now may be a link that a program has put there.
     if not (read_only or lies_in(private.home, private.temporary)):
         own.append(private.home)
-    yield from ((path, everything & ~_IOCTL_DEV) for path in own)
+    yield from ((path, _ALL_FILES) for path in own)
     if read_only:
         yield private.temporary, _READ
     yield from ((path, _READ_FILE | _WRITE_FILE | _TRUNCATE) for path in _DEVICES)

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from ybs.core.errors import Refused, ToolError
+from ybs.core.remedies import Remedy
+
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
+    from ybs.security.sandbox.places import Places
 
 #: Why git's own work goes outside.
 GIT_READ_ONLY: Final = ".git is read-only in the sandbox"
@@ -52,69 +56,108 @@ class Need(Struct, frozen=True):
     outside: bool = False
 
 
-class Starter(Protocol):
-    """Says how shell commands are started: as they are, or in a sandbox."""
+class Starter:
+    """Says how shell commands are started: as they are, with nothing around them. A sandbox overrides all of it."""
 
     @property
     def closes_network(self) -> bool:
         """Whether commands have no network unless they are given it."""
-        ...
+        return False
 
     @property
     def may_be_left(self) -> bool:
         """Whether something stands around commands that the person may let one run outside of."""
-        ...
+        return False
+
+    @property
+    def opened(self) -> Sequence[str]:
+        """The folders that commands may write in, where something stands around them."""
+        return ()
 
     def check(self) -> None:
         """Raise Refused where no command can be run, so that nobody is asked about one."""
 
     def start(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        environ: Mapping[str, str],
-        access: Access,
+        self, command: Sequence[str], folder: Path, environ: Mapping[str, str], access: Access
     ) -> Launch:
-        """Return what starts a program, with the project read-only where that is wanted.
+        """Return what starts a program, without the secrets of ybs's own environment, and in a sandbox as `access` says.
 
         May raise OSError or ToolError.
         """
-        ...
+        return Launch(tuple(command), open_environment_of(environ, declared=access.declared))
 
     def holds_reading(self) -> bool:
         """Return whether what is started `read_only`, without network, can neither change nor send anything."""
-        ...
+        return False
 
     def may_show(self, path: Path) -> bool:
         """Return whether a file or folder outside of the project may be shown to a program."""
-        ...
+        return True
 
     def expect_job(self) -> None:
         """Have later commands reach the servers of what is about to run in the background."""
 
     def listening(self) -> list[int] | None:
         """Return the ports of those servers; None where they are the machine's own. It may wait for a process."""
-        ...
+        return None
 
     def denial(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what a failed command ran into that stands around it, as half a sentence; empty if nothing."""
-        ...
+        return ""
 
     def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
         """Return what the reader of a failed command's output should know; empty if nothing.
 
         `network`: the command had it.
         """
-        ...
-
-    @property
-    def opened(self) -> Sequence[str]:
-        """The folders that commands may write in, where something stands around them."""
-        ...
+        return ""
 
     def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
         """Return what a command that ran read-only lacked; None where that was not in its way. `said` is its output."""
-        ...
+        return None
+
+
+class Backend:
+    """What programs are started in; this one, where no sandbox can be had, refuses every command.
+
+    `name` is what the status line says, `why` how it came to be this one. `is_reduced`: what it opens for writing leaves more open
+    than the project, so whoever holds it asks before every command. `holds_reading`: what runs `read_only` without network can
+    change and send nothing. `holds_code`: no command can change ybs itself. `places` is what programs see in it.
+    """
+
+    name: str = "none"
+    is_reduced: bool = True
+    holds_reading: bool = False
+    places: "Places | None" = None
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    @property
+    def holds_code(self) -> bool:
+        """Whether no command can change ybs itself."""
+        return True
+
+    def launch(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        access: Access = PLAIN,
+    ) -> Launch:
+        """Return what starts `command` in `folder`, which lies in the project or another writable root.
+
+        `environ` is the whole environment of ybs; what is safe is taken from it. Of `access`, `declared` are variables
+        that the person's settings give to this program, and with `read_only` nothing can be written that another program
+        will see. Whoever spawns closes `descriptors` afterwards, also when the spawn fails, gives the process no input, and a
+        session of its own (`start_new_session`), so that it has no terminal and its group can be killed at the end.
+        Raises Refused where it may not or cannot be run, OSError where the system is out of something.
+        """
+        raise Refused(
+            f"There is no sandbox here: {self.why}. Nothing was run. The person can install bubblewrap, "
+            "or have commands run without a sandbox.",
+            remedies=(Remedy("do", "install bubblewrap"), Remedy("run_without_sandbox")),
+        )
 
 
 def outside(command: str, environ: Mapping[str, str]) -> Launch:
@@ -125,59 +168,116 @@ def outside(command: str, environ: Mapping[str, str]) -> Launch:
     return Launch(("/bin/sh", "-c", command), environ)
 
 
-class Bare:
-    """Starts the shell as it is, with nothing around it."""
+class SandboxView(Struct, frozen=True, kw_only=True):
+    """What one git process sees, as absolute paths without links; it starts in `folder`, which may be empty.
 
-    closes_network = may_be_left = False
+    `shown` are folders and files that it may read but for what is `hidden` in them; `git_folders` it may write where it
+    `is_writing`.
+    """
 
-    def check(self) -> None:
-        """Let everything be run."""
+    folder: str
+    git_folders: tuple[str, ...]
+    shown: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    is_writing: bool = False
 
-    def start(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        environ: Mapping[str, str],
-        access: Access,
-    ) -> Launch:
-        """Return the program, without the secrets of ybs's own environment."""
-        from ybs.security.sandbox.environment import (
-            build_open,  # not needed before the first command
-        )
 
-        del folder
-        return Launch(tuple(command), build_open(environ, declared=access.declared))
+#: Handed on as they are: language, time zone, who the person is, how wide the screen is, and the mark of a ybs around
+#: this one, by which that one ends what it started.
+_KEPT = (
+    *("LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "COLUMNS", "LINES", "CI"),
+    "RUN_BY_YBS",
+    *("LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
+    *("LC_ADDRESS", "LC_IDENTIFICATION", "LC_MEASUREMENT", "LC_NAME", "LC_PAPER", "LC_TELEPHONE"),
+)
+#: Where toolchains lie. Only an absolute path is handed on: nothing else has to be in these.
+_KEPT_PATHS = (
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "GOROOT", "GOPATH", "RUSTUP_HOME", "PYENV_ROOT"),
+    *("NVM_DIR", "RBENV_ROOT", "ASDF_DATA_DIR", "VOLTA_HOME", "BUN_INSTALL", "PNPM_HOME"),
+)
+#: Which of several toolchains: words, never paths.
+_KEPT_WORDS = ("PYENV_VERSION", "RUSTUP_TOOLCHAIN", "NODE_ENV", "CONDA_DEFAULT_ENV")
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+#: So that nothing waits for a person, draws a screen, or writes where it need not.
+_SET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+}
+#: Without a network more tries are vain, and npm alone would try for longer than a command may take. pip names the
+#: network as the reason only when it tries again.
+_SET_OFFLINE = {
+    "PIP_RETRIES": "1",
+    "UV_HTTP_RETRIES": "0",
+    "CARGO_NET_RETRY": "0",
+    "npm_config_fetch_retries": "0",
+}
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+_LONGEST_WORD = 100
+#: No declaration may set these: they run code before the program does, or say where the sandbox is.
+_NEVER = frozenset({"BASH_ENV", "ENV", "GCONV_PATH", "TMPDIR"})
+#: The program that makes the sandbox gets the variables, too, and it is the dynamic linker that acts on these: it loads libraries, or writes files.
+_NEVER_BEGINNING = ("LD_", "DYLD_")
 
-    def holds_reading(self) -> bool:
-        """Return False: nothing is held back."""
-        return False
 
-    def may_show(self, path: Path) -> bool:
-        """Return True: everything is seen anyway."""
-        del path
-        return True
+def environment_of(
+    environ: Mapping[str, str],
+    *,
+    home: str,
+    temporary: str = "/tmp",  # noqa: S108 - the sandbox's own, not the machine's
+    network: bool = False,
+    declared: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the variables of a sandboxed program; `environ` is the environment of ybs's own process.
 
-    def expect_job(self) -> None:
-        """Do nothing: all commands have the machine's network."""
+    `declared` are variables that the person's own settings give to one program (a tool, an MCP server).
+    Raises ToolError for a declared name or value that cannot be one.
+    """
+    built = {name: environ[name] for name in _KEPT if name in environ}
+    built |= {
+        name: value for name in _KEPT_PATHS if (value := environ.get(name, "")).startswith("/")
+    }
+    built |= {name: value for name in _KEPT_WORDS if _is_word(value := environ.get(name, ""))}
+    built |= _proxies(environ) if network else _SET_OFFLINE
+    built |= {"HOME": home, "PATH": search_path_of(environ), "TMPDIR": temporary, **_SET}
+    return built | _checked(declared or {})
 
-    def listening(self) -> None:
-        """Return None: the ports of servers are the machine's."""
 
-    def denial(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
-        """Return nothing: no sandbox can be the reason."""
-        del output, network, read_only
-        return ""
+def open_environment_of(
+    environ: Mapping[str, str], *, declared: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the variables of a program that runs in no sandbox: in the person's own home, with the network."""
+    home, temporary = environ.get("HOME", "/"), environ.get("TMPDIR", "/tmp")  # noqa: S108 - the machine's own
+    return environment_of(environ, home=home, temporary=temporary, network=True, declared=declared)
 
-    def remark(self, output: str, *, network: bool = False, read_only: bool = False) -> str:
-        """Return nothing: no sandbox can be the reason."""
-        del output, network, read_only
-        return ""
 
-    @property
-    def opened(self) -> Sequence[str]:
-        """None: nothing stands around commands."""
-        return ()
+def search_path_of(environ: Mapping[str, str]) -> str:
+    """Return PATH without relative and empty parts, which mean the folder a program happens to be in."""
+    parts = environ.get("PATH", "").split(":")
+    return ":".join(part for part in parts if part.startswith("/")) or _DEFAULT_PATH
 
-    def need(self, attempts: "Attempts", exit_code: int, said: str) -> Need | None:
-        """Return None: no sandbox can be the reason."""
-        del attempts, exit_code, said
+
+def _is_word(value: str) -> bool:
+    return 0 < len(value) <= _LONGEST_WORD and all(
+        character.isalnum() or character in ".-_" for character in value
+    )
+
+
+def _proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the proxies that programs need to get out, except those with a password in them."""
+    names = [spelled for name in _PROXIES for spelled in (name, name.lower())]
+    return {name: value for name in names if (value := environ.get(name)) and "@" not in value}
+
+
+def _checked(declared: Mapping[str, str]) -> dict[str, str]:
+    for name, value in declared.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise ToolError(
+                f"The variable {name!r} cannot be set: the name or the value is invalid."
+            )
+        if name in _NEVER or name.startswith(_NEVER_BEGINNING):
+            raise ToolError(f"The variable {name} cannot be declared: it would change the sandbox.")
+    return dict(declared)

@@ -14,13 +14,13 @@ from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
 from ybs.security.paths.own_code import OWN_CODE as WHY_OWN_CODE
 from ybs.security.paths.own_code import code_in
-from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need
+from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need, Starter
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
     from ybs.security.sandbox.attempts import Attempts
-    from ybs.security.sandbox.choice import Backend, Places
-    from ybs.security.sandbox.launch import Launch
+    from ybs.security.sandbox.launch import Backend, Launch
+    from ybs.security.sandbox.places import Places
     from ybs.security.sandbox.resident import Resident
     from ybs.security.sandbox.scratch import PrivateFolder
     from ybs.security.sandbox.shared_network import SharedNetwork
@@ -72,7 +72,7 @@ def _holds_something(folder: Path) -> bool:
         return False
 
 
-class Sandbox:
+class Sandbox(Starter):
     """Starts the session's commands in the best sandbox that this machine has.
 
     `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
@@ -126,12 +126,13 @@ class Sandbox:
         self._backend = backend
 
     def _choose(self) -> "Backend":
-        from ybs.security.sandbox.choice import NoBackend, choose
+        from ybs.security.sandbox.choice import choose
+        from ybs.security.sandbox.launch import Backend
 
         try:
             return choose(self._places(), self._private_folder(), self.shared_network)
         except Refused as error:
-            return NoBackend(str(error))
+            return Backend(str(error))
 
     def switch(self, *, is_off: bool) -> None:
         """Have commands run with or without it from now on."""
@@ -170,7 +171,7 @@ class Sandbox:
     @property
     def holds_code(self) -> bool:
         """Whether no command can change ybs itself, also where the sandbox is off."""
-        return getattr(self.backend, "holds_code", True)
+        return self.backend.holds_code
 
     @property
     def closes_network(self) -> bool:
@@ -194,7 +195,7 @@ class Sandbox:
         """The folders that commands may write in; none where no command can be run, or it is too much to open."""
         from ybs.security.sandbox.places import see
 
-        if (places := getattr(self.backend, "places", None)) is not None:
+        if (places := self.backend.places) is not None:
             return places.tops
         try:
             return see(self._host, self._folder, blocked=self._blocked).tops if self.is_off else []
@@ -210,11 +211,7 @@ class Sandbox:
             )
 
     def start(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        environ: Mapping[str, str],
-        access: Access,
+        self, command: Sequence[str], folder: Path, environ: Mapping[str, str], access: Access
     ) -> "Launch":
         """Return what starts a program in the sandbox.
 
@@ -236,7 +233,7 @@ class Sandbox:
 
     def _showing(self, paths: Sequence[Path]) -> "Backend":
         """Return the sandbox in use, with more to read in it."""
-        places = getattr(self.backend, "places", None)
+        places = self.backend.places
         if not paths or places is None:
             return self.backend
         from ybs.security.sandbox.choice import choose
@@ -252,7 +249,7 @@ class Sandbox:
         """Return the sandbox's denial that made a command fail, as half a sentence; empty if none shows."""
         if self.state not in WALLED:
             return ""
-        places = getattr(self.backend, "places", None)
+        places = self.backend.places
         shown = [*places.tops, *places.seen, *places.toolchains] if places else []
 
         denial = denial_of(

@@ -13,6 +13,7 @@ from typing import Any
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.security.sandbox.launch import Access
 
 UNSHARED = "unshared"
 _HOME, _TEMPORARY = "home", "temporary"
@@ -95,6 +96,12 @@ class PrivateFolder(HeldFolder):
     def unshared(self) -> str:
         """The one place where a command may write that runs read-only; other commands do not look there."""
         return f"{self.path}/{UNSHARED}"
+
+    def folders_for(self, access: Access) -> dict[str, str]:
+        """Return the folders for a program: its home and its temporary files, as `environment_of` takes them."""
+        if access.read_only:
+            return {"home": self.unshared, "temporary": self.unshared}
+        return {"home": self.home, "temporary": self.temporary}
 
 
 def sweep(host: Host) -> None:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.security.paths.own_code import code_in
-from ybs.security.sandbox import environment
-from ybs.security.sandbox.launch import PLAIN, Access, Launch
+from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in
 from ybs.security.sandbox.protected import GIT, NAMES, git_folders
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder, scratch_folder
 
 if TYPE_CHECKING:
-    from ybs.security.sandbox.view import SandboxView
+    from ybs.security.sandbox.launch import SandboxView
 
 PROGRAM = "/usr/bin/sandbox-exec"
 #: Folders of the system that programs read. The home folder is in none of them.
@@ -53,18 +52,26 @@ _BASE = """(version 1)
   (global-name "com.apple.cfprefsd.daemon")
   (global-name "com.apple.cfprefsd.agent"))
 """
+_READABLE_DEVICES = " ".join(f'(subpath "/dev/{name}")' for name in _DEVICES)
+_READABLE_SYSCTLS = " ".join(f'(sysctl-name "{name}")' for name in _SYSCTLS)
+_MACHINE = f"""(allow file-read* file-write-data file-ioctl {_READABLE_DEVICES})
+(allow sysctl-read {_READABLE_SYSCTLS})"""
+_NETWORK = (
+    "(allow network-outbound (remote ip))\n(allow network-inbound (local ip))\n"
+    '(allow network-outbound (literal "/private/var/run/mDNSResponder"))\n(allow system-socket)'
+)
 
 
-class SandboxExec:
+class SandboxExec(Backend):
     """Wraps commands with sandbox-exec and one profile for each command."""
 
     name = "sandbox-exec"
     is_reduced = False
     holds_reading = True
-    why = PROGRAM
 
     def __init__(self, places: Places, private: PrivateFolder | None = None) -> None:
-        self.places = places
+        super().__init__(PROGRAM)
+        self.places: Places = places  # pyright: ignore[reportIncompatibleVariableOverride] - it is never set again
         self.private = private or PrivateFolder(scratch_folder(places.host))
 
     def launch(
@@ -78,12 +85,8 @@ class SandboxExec:
         network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
         private = self.private
-        variables = environment.build(
-            environ,
-            home=private.unshared if read_only else private.home,
-            temporary=private.unshared if read_only else private.temporary,
-            network=network,
-            declared=access.declared,
+        variables = environment_of(
+            environ, **private.folders_for(access), network=network, declared=access.declared
         )
         text, parameters = profile(self.places, private.path, network=network, read_only=read_only)
         defined = [f"-D{name}={value}" for name, value in parameters.items()]
@@ -102,7 +105,12 @@ def profile(
     """Return the profile's text and the parameters that its paths stand in."""
     own = f"{private}/{UNSHARED}" if read_only else private
     names = _Names()
-    seen = (*_SYSTEM, *places.toolchains, *places.readable, *_git_folders(places))
+    seen = (
+        *_SYSTEM,
+        *places.toolchains,
+        *places.readable,
+        *(each for root in places.writable for each in git_folders(root)),
+    )
     readable = _subpaths(names, "READ", (*seen, *places.writable))
     hidden = _subpaths(
         names, "HIDDEN", (*_HIDDEN, *dict.fromkeys((*places.blocked, *places.covered)))
@@ -110,8 +118,7 @@ def profile(
     lines = [
         _BASE,
         f"(allow file-read* {readable})",
-        f"(allow file-read* file-write-data file-ioctl {_devices()})",
-        f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
+        _MACHINE,
         *(_writable(names, root) for root in places.writable if not read_only),
         *(_own_code(names, root) for root in places.writable if code_in(root)),
         # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folder.
@@ -120,7 +127,7 @@ def profile(
         f'(allow file-write* (subpath (param "{names.add("PRIVATE", own)}")))',
     ]
     if network:
-        lines.append(_network())
+        lines.append(_NETWORK)
     return "\n".join(lines) + "\n", names.values
 
 
@@ -131,8 +138,7 @@ def git_profile(view: "SandboxView", programs: Sequence[str]) -> tuple[str, dict
     lines = [
         _BASE,
         f"(allow file-read* {_subpaths(names, 'READ', seen)})",
-        f"(allow file-read* file-write-data file-ioctl {_devices()})",
-        f"(allow sysctl-read {' '.join(_quoted('sysctl-name', name) for name in _SYSCTLS)})",
+        _MACHINE,
     ]
     if view.hidden:
         lines.append(f"(deny file-read* {_subpaths(names, 'HIDDEN', view.hidden)})")
@@ -156,18 +162,6 @@ class _Names:
 
 def _subpaths(names: _Names, kind: str, paths: Sequence[str]) -> str:
     return " ".join(f'(subpath (param "{names.add(kind, path)}"))' for path in paths)
-
-
-def _git_folders(places: Places) -> list[str]:
-    return [folder for root in places.writable for folder in git_folders(root)]
-
-
-def _devices() -> str:
-    return " ".join(f'(subpath "/dev/{name}")' for name in _DEVICES)
-
-
-def _quoted(kind: str, name: str) -> str:
-    return f'({kind} "{name}")'
 
 
 def _writable(names: _Names, root: str) -> str:
@@ -206,11 +200,4 @@ def _any_case(name: str) -> str:
     """Return a pattern that matches the name whatever the case of its letters; it has no other signs than dots."""
     return "".join(
         f"[{letter}{letter.upper()}]" if letter.isalpha() else f"[{letter}]" for letter in name
-    )
-
-
-def _network() -> str:
-    return (
-        "(allow network-outbound (remote ip))\n(allow network-inbound (local ip))\n"
-        '(allow network-outbound (literal "/private/var/run/mDNSResponder"))\n(allow system-socket)'
     )

@@ -236,11 +236,7 @@ def _refuse(numbers: list[int], answer: int) -> _Code:
 
 def _arguments_of(number: int, checks: _Code) -> _Code:
     """Run the checks for one call only; they end in a return or fall through."""
-    return [
-        (_JUMP_EQUAL, 0, len(checks) + 1, number),
-        *checks,
-        (_LOAD, 0, 0, _NUMBER),
-    ]
+    return [(_JUMP_EQUAL, 0, len(checks) + 1, number), *checks, (_LOAD, 0, 0, _NUMBER)]
 
 
 def _low_word(argument: int) -> int:
@@ -258,18 +254,11 @@ def _refused_bits(argument: int, bits: int) -> _Code:
 
 def _refused_mode_of_new(flags: int, mode: int) -> _Code:
     checks = _refused_bits(mode, _SETID_BITS)
-    return [
-        (_LOAD, 0, 0, _low_word(flags)),
-        (_JUMP_BITS, 0, len(checks), _CREATES),
-        *checks,
-    ]
+    return [(_LOAD, 0, 0, _low_word(flags)), (_JUMP_BITS, 0, len(checks), _CREATES), *checks]
 
 
 def _refused_values(argument: int, values: Iterable[int]) -> _Code:
-    return [
-        (_LOAD, 0, 0, _low_word(argument)),
-        *_refuse(list(values), _ERRNO | _EPERM),
-    ]
+    return [(_LOAD, 0, 0, _low_word(argument)), *_refuse(list(values), _ERRNO | _EPERM)]
 
 
 def _allowed_values(argument: int, values: Iterable[int], answer: int = _ERRNO | _EPERM) -> _Code:

@@ -165,7 +165,7 @@ class RunShell(BuiltInTool):
         self, arguments: RunShellArguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
         """Run the command with the project read-only; say what it lacked."""
-        from ybs.security.policy.scopes import only_reads
+        from ybs.security.policy.command_case import only_reads
         from ybs.security.sandbox.attempts import (
             Attempts,  # the first request of a session needs none
         )

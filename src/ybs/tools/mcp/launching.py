@@ -16,7 +16,7 @@ from ybs.security.own_programs import (
     project_variables,
     with_git_setting,
 )
-from ybs.security.sandbox.launch import Access, Bare, Launch
+from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.places import SYSTEM, lies_in
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
@@ -44,7 +44,7 @@ def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
         raise BadServer(f"{program} lies in a project or a plugin, and starts no containers")
     command = entering(str(start.folder), (program, *server.args))
     access = Access(declared=with_git_setting({**project_variables(folder), **server.env}))
-    return Bare().start(command, start.folder, start.environ, access)
+    return Starter().start(command, start.folder, start.environ, access)
 
 
 def resident_of(server: Server, workspace: Workspace, key: str, start: Start) -> Resident:

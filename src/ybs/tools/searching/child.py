@@ -10,8 +10,8 @@ from time import monotonic
 from typing import IO
 
 from ybs.security.launcher import start
+from ybs.security.sandbox.child import OPENING, READING, is_stuck
 from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.stuck import OPENING, READING, is_stuck
 from ybs.tools.searching.walk import Deadline
 
 #: What a program may hold of memory that is its own, in bytes. `rg` holds a line as a whole, however long it is.

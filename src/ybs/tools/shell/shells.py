@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.security.launcher import shell_command
-from ybs.security.sandbox.launch import Access, Bare, Launch, Starter, outside
+from ybs.security.sandbox.launch import Access, Launch, Starter, outside
 from ybs.tools.shell.overflow import Outputs, OverflowFile
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Shells:
         family: "set[Shells] | None" = None,
     ) -> None:
         self._roots, self.changed = roots, changed
-        self.starter: Starter = starter or Bare()
+        self.starter: Starter = starter or Starter()
         self.keeps_outputs = keeps_outputs
         self.outputs = outputs or Outputs(roots)
         self.in_front: set[Shell] = set()
