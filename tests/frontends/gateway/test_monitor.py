@@ -231,6 +231,6 @@ async def test_one_that_works_leads_when_the_leader_is_gone():
         await answers(second, "/readyz", "working")
         assert asked(second, "/healthz") == (200, "working\n")
         assert values(asked(second, "/metrics")[1])["ybs_lease"] == 0
-        await two.kill()
+        await two.all[0].kill()
         await answers(second, "/readyz", "leading")
         assert values(asked(second, "/metrics")[1])["ybs_lease"] == 1
