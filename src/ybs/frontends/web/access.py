@@ -1,4 +1,4 @@
-"""WebLogins to the page: links that work once, a password, and logins of two secrets each.
+"""Access to the page: links that work once, a password, and logins of two secrets each.
 
 A login has a cookie, which no script can read, and a token, which the page keeps in storage of its own origin and names in each request.
 Cookies go to every port of a machine, and storage does not: another server here that is sent the cookie can do nothing with it, and

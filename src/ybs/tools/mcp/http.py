@@ -418,7 +418,7 @@ _PAGE = "<!doctype html><title>ybs</title><p>{words} You can close this page."
 
 
 class BrowserLogin:
-    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the host where they log in with those that get something else of it.
+    """Listens on loopback as long as it is entered. `tell` shows the person what to open, and the hosts that get something of the login.
 
     What is shown is an address on loopback, which leads to the one of the login: that is too long for a line of a terminal.
     """
