@@ -71,7 +71,7 @@ def is_at(url: str, host: str) -> bool:
 def part_of_path(text: str, pattern: str = r"[\w.=-]{1,255}") -> str:
     """Return an id of the platform as one part of an address. Raises ChannelError for one that is not made as ids are."""
     if not re.fullmatch(pattern, text, re.ASCII) or set(text) == {"."}:
-        raise ChannelError("The address of a file is not one.")
+        raise ChannelError("The address of the file is invalid.")
     return quote(text, safe="")
 
 
