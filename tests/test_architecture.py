@@ -247,7 +247,7 @@ LATE_IMPORTS = {
     "security": 29,
     "session": 7,
     "tools": 40,
-    "transcripts": 2,
+    "transcripts": 1,
     "trust": 1,
 }
 
