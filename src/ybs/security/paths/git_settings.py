@@ -7,6 +7,7 @@ They run at the person's next commit, so the sandbox holds them and file tools a
 import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from stat import S_ISREG
 
@@ -76,7 +77,7 @@ def _settings(host: Host, top: str) -> Iterator[tuple[str, str, str]]:
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
     """Yield the settings that variables hold; they are numbered."""
-    for number in range(_MOST_FILES):
+    for number in count():
         if not (key := environ.get(f"GIT_CONFIG_KEY_{number}")):
             return
         yield key.lower(), environ.get(f"GIT_CONFIG_VALUE_{number}", "")
