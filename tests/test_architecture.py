@@ -244,9 +244,9 @@ LATE_IMPORTS = {
     "compaction": 2,
     "frontends": 20,
     "providers": 8,
-    "security": 29,
+    "security": 28,
     "session": 7,
-    "tools": 40,
+    "tools": 39,
     "transcripts": 1,
     "trust": 1,
 }

@@ -14,12 +14,12 @@ from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
 from ybs.security.paths.own_code import OWN_CODE as WHY_OWN_CODE
 from ybs.security.paths.own_code import code_in
-from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Need, Starter
+from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Backend, Need, Starter
 
 if TYPE_CHECKING:
     from ybs.security.policy.policy import Sandboxing
     from ybs.security.sandbox.attempts import Attempts
-    from ybs.security.sandbox.launch import Backend, Launch
+    from ybs.security.sandbox.launch import Launch
     from ybs.security.sandbox.places import Places
     from ybs.security.sandbox.resident import Resident
     from ybs.security.sandbox.scratch import PrivateFolder
@@ -127,7 +127,6 @@ class Sandbox(Starter):
 
     def _choose(self) -> "Backend":
         from ybs.security.sandbox.choice import choose
-        from ybs.security.sandbox.launch import Backend
 
         try:
             return choose(self._places(), self._private_folder(), self.shared_network)

@@ -54,8 +54,6 @@ class SchemaForm:
 
     def __init__(self, schema: bytes) -> None:
         """Read the schema. Raises ValueError where it is not that of an object."""
-        from ybs.tools.parameters import target
-
         decoded: Any = msgspec.json.decode(schema)
         types = SchemaTypes(_described(decoded))
         described = _described(target(decoded.get("$ref", "#"), decoded))
