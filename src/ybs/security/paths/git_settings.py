@@ -7,7 +7,6 @@ They run at the person's next commit, so the sandbox holds them and file tools a
 import os
 import re
 from collections.abc import Iterator, Mapping
-from itertools import count
 from pathlib import Path
 from stat import S_ISREG
 
@@ -77,10 +76,10 @@ def _settings(host: Host, top: str) -> Iterator[tuple[str, str, str]]:
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
     """Yield the settings that variables hold; they are numbered."""
-    for number in count():
-        if not (key := environ.get(f"GIT_CONFIG_KEY_{number}")):
-            return
+    number = 0
+    while key := environ.get(f"GIT_CONFIG_KEY_{number}"):
         yield key.lower(), environ.get(f"GIT_CONFIG_VALUE_{number}", "")
+        number += 1
 
 
 def _top(root: str) -> str:
