@@ -253,7 +253,7 @@ async def test_an_address_that_is_not_one_of_a_file_is_not_asked_for(
 ):
     async with talking(platform) as (channel, _):
         file = IncomingFile(ref=json.dumps({"url": url}), name="notes.txt")
-        with pytest.raises(ChannelError, match="is not one"):
+        with pytest.raises(ChannelError, match="is invalid"):
             await channel.fetch(file, 1000)
 
 
