@@ -53,6 +53,27 @@ def _statements(node: ast.AST) -> Iterator[ast.stmt]:
             yield from _statements(below)
 
 
+#: What msgspec decodes to without looking at a class.
+PLAIN = {"Any", "Raw", "bool", "dict", "float", "int", "list", "object", "str", "tuple"}
+
+
+def unready_types(call: ast.Call) -> list[str]:
+    """Return the type that a call has msgspec decode to without `decodable`, where that looks at a class."""
+    called = re.fullmatch(
+        r"((msgspec|json|msgpack)\.)*(convert|decode|Decoder)", ast.unparse(call.func)
+    )
+    if not called:
+        return []
+    named = [each.value for each in call.keywords if each.arg == "type"]
+    place = {"convert": call.args[1:2], "Decoder": call.args[:1], "decode": []}[called[3]]
+    return [
+        ast.unparse(kind)
+        for kind in (*named, *place)
+        if not {each.id for each in ast.walk(kind) if isinstance(each, ast.Name)} <= PLAIN
+        and not ast.unparse(kind).startswith("decodable(")
+    ]
+
+
 class Facts:
     """What the tests want to know of a module: its tree would fill memory a hundred times over."""
 
@@ -115,6 +136,23 @@ def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
         if name.split(".")[0] not in allowed and not name.startswith("ybs.core")
     ]
     assert wrong == []
+
+
+def test_what_is_decoded_to_is_ready_for_several_threads() -> None:
+    known = {
+        "ybs.core.decoding": ["kind"],
+        # Types that the form of a tool has made ready.
+        "ybs.tools.calls.forms": ["self._whole", "self.kinds.get(name, Any)"],
+        "ybs.tools.calls.arguments": ["kind", "kind", "kind"],
+    }
+    found: dict[str, list[str]] = {}
+    for path in MODULES:
+        source = path.read_text(encoding="utf-8")
+        if re.search(r"\b(convert|Decoder|decode)\(", source):
+            calls = [each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Call)]
+            if kinds := [kind for call in calls for kind in unready_types(call)]:
+                found[name_of(path)] = sorted(kinds)
+    assert found == known
 
 
 def test_no_two_public_classes_have_the_same_name() -> None:

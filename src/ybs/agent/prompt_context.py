@@ -32,6 +32,7 @@ from contextlib import suppress
 
 import msgspec
 
+from ybs.core.decoding import from_json
 from ybs.core.lazy import lazy
 from ybs.core.messages import ToolResult
 
@@ -523,7 +524,7 @@ def _last(
             case ToolResult(is_error=False) if message.name == tool:
                 # A dry run has none, and a hand may have spoiled it.
                 with suppress(msgspec.MsgspecError):
-                    text = noted(msgspec.json.decode(message.display, type=_Noted))
+                    text = noted(from_json(message.display, _Noted))
             case UserMessage(origin="guard"):
                 text = said(message.words) or text
             case _:

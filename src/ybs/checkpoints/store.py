@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ybs.checkpoints.states import Change, State, digest_of
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 
 _RECORD, _NOTE = ".record", ".running"
@@ -188,7 +189,7 @@ class CheckpointStore:
                     f"The checkpoint {name} no longer exists; its files cannot be restored."
                 )
             with file:
-                record = msgspec.json.decode(file.readline(_MOST_LINE), type=TurnRecord)
+                record = from_json(file.readline(_MOST_LINE), TurnRecord)
                 if contents is not None:
                     contents.add(path, file, record.sizes)
         except (msgspec.MsgspecError, OSError, ValueError) as error:
@@ -209,7 +210,7 @@ class CheckpointStore:
         running, changes = None, dict[str, Change]()
         with file, suppress(msgspec.MsgspecError):  # the last line broke off
             while line := file.readline(_MOST_LINE):
-                latest = msgspec.json.decode(line, type=RunningTurn)
+                latest = from_json(line, RunningTurn)
                 is_whole = contents.add(path, file, latest.contents) and line.endswith(b"\n")
                 if not is_whole:
                     break

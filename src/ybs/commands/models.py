@@ -9,6 +9,7 @@ from ybs.agent.model_choice import IN_PROCESS
 from ybs.commands.router import routing_of
 from ybs.config.schema import Effort, Mode, PromptForm
 from ybs.config.tree import is_object
+from ybs.core.decoding import decodable
 from ybs.core.errors import YbsError
 from ybs.core.messages import UserMessage
 from ybs.core.wording import listed
@@ -215,7 +216,7 @@ async def change_effort(session: Session, argument: str) -> Reply:
         text = f"There is no effort {argument!r}. Choose {AUTO}, {', '.join(LEVELS)}, or a number of tokens."
         return Reply.error(text)
     given = int(word) if is_number else word
-    asked = None if word == AUTO else msgspec.convert(given, Effort)
+    asked = None if word == AUTO else msgspec.convert(given, decodable(Effort))
     await session.use_effort(asked)
     return Reply(text=f"Effort: {_shown(asked)}")
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from ybs.config import private_file
 from ybs.config.addresses import origin_of
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
 
 SHOWN_CHARACTERS = 4
@@ -78,7 +79,7 @@ def keys_in_file(host: Host) -> list[str]:
 def tokens_in(login: str) -> list[str]:
     """Return the secrets in a login."""
     try:
-        tokens = msgspec.json.decode(login, type=_Login).tokens
+        tokens = from_json(login, _Login).tokens
     except msgspec.DecodeError:
         return []
     return [tokens[name] for name in ("access_token", "refresh_token") if tokens.get(name)]

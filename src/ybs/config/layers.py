@@ -54,6 +54,7 @@ from ybs.config.tree import (
     put,
     values_of,
 )
+from ybs.core.decoding import decodable
 from ybs.core.errors import ConfigError
 
 _NO_KEY_HERE = (
@@ -279,7 +280,7 @@ class _Loading:
                 review = self.project.review
         self._drop_unfinished("providers", Endpoint)
         self._drop_unfinished("cli_agents", CliAgent)
-        config = msgspec.convert(values_of(self.tree), Config)
+        config = msgspec.convert(values_of(self.tree), decodable(Config))
         known = {".".join(path): leaf.origin for path, leaf in leaves_of(self.tree)}
         origins = {key: known.get(key, DEFAULT) for key in flatten(config)}
         if words := keys_left_behind(config):

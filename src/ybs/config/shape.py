@@ -11,6 +11,7 @@ from ybs.config.document import LEFT_OUT, MOST_WARNINGS, NOTHING_SENT, is_addres
 from ybs.config.schema import Config
 from ybs.config.tree import KeyPath, Leaf, Tree, find, is_list, is_object
 from ybs.config.variables import Unset, replace_references
+from ybs.core.decoding import decodable
 
 #: Takes a complaint about the value at a path, and returns it with its place.
 Warn: TypeAlias = Callable[[KeyPath, str], str]
@@ -191,7 +192,7 @@ def missing_from(value: Mapping[str, Any], struct: type[msgspec.Struct]) -> list
 def _convert(value: Any, annotation: Any, *, may_be_text: bool) -> Any:
     if may_be_text and isinstance(value, str):
         value = _read_text(value, annotation)
-    converted = msgspec.convert(value, annotation)
+    converted = msgspec.convert(value, decodable(annotation))
     for text in _texts(converted):
         if b"\0" in text.encode():  # half a surrogate pair, from an odd variable, fails here
             raise ValueError("must not hold a NUL character")

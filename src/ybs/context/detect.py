@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import Refused
 from ybs.core.folder_names import ASIDE, OTHERS
 from ybs.core.lazy import lazy
@@ -344,7 +345,7 @@ class _Package(msgspec.Struct, rename="camel"):
 
 def _package_of(text: str) -> _Package | None:
     try:
-        return msgspec.json.decode(text, type=_Package)
+        return from_json(text, _Package)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 

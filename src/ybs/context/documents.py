@@ -38,6 +38,7 @@ from ybs.context.document_places import (
 )
 from ybs.context.document_text import without_hidden_characters
 from ybs.context.prompt import Section
+from ybs.core.decoding import decodable
 from ybs.core.errors import ConfigError
 
 _LEAST_TOKENS = 60  # a budget never shrinks below this
@@ -197,7 +198,7 @@ def preferences_in(text: str, *, is_whole: bool) -> str:
     if not is_whole:
         raise _Unfit("it is too large")
     try:
-        values = msgspec.json.decode(text, type=dict[str, _Plain | list[_Plain]])
+        values = msgspec.json.decode(text, type=decodable(dict[str, _Plain | list[_Plain]]))
     except msgspec.ValidationError as error:
         raise _Unfit(
             "it must be a JSON object of texts, numbers, true, false and lists of them"

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
 
 #: What the person said: `hooks` are those, by their digest, that they agreed to have run; None: they said nothing.
@@ -103,7 +104,7 @@ def recall(host: Host, repository: Path) -> _Answer | None:
     """Return what the person said of a repository, given its git folder; None where nothing, or it is of no use."""
     try:
         data = private_file.read(_file(host, repository))
-        answer = msgspec.json.decode(data, type=_Answer) if data is not None else None
+        answer = from_json(data, _Answer) if data is not None else None
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     # The name of the file is a digest of the path; the path in it must agree.
@@ -127,7 +128,7 @@ def answers(host: Host) -> list[_Answer]:
     for path in (host.state_folder / "commits").glob("*.json"):
         try:
             data = private_file.read(path)
-            found += [msgspec.json.decode(data, type=_Answer)] if data is not None else []
+            found += [from_json(data, _Answer)] if data is not None else []
         except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
             continue
     return sorted(found, key=lambda answer: answer.repository)

@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.config import private_file
+from ybs.core.decoding import decodable
 from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
 from ybs.learning.detector import PastRequest
@@ -92,7 +93,7 @@ class Read(Struct, frozen=True):
     end: int
 
 
-_decode: Final = msgspec.json.Decoder(_Line).decode
+_decode: Final = msgspec.json.Decoder(decodable(_Line)).decode
 
 
 def requests_in(path: Path, *, after: int = 0) -> Read:

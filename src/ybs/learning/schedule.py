@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import private_file
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.learning.detector import Cluster
 
@@ -108,7 +109,7 @@ def scheduled_in(folder: Path) -> list[Scheduled]:
     found: list[Scheduled] = []
     for file in sorted(folder.glob("*.json")):
         with suppress(OSError, YbsError, msgspec.DecodeError):
-            found.append(msgspec.json.decode(private_file.read(file) or b"", type=Scheduled))
+            found.append(from_json(private_file.read(file) or b"", Scheduled))
     return found
 
 

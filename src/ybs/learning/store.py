@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.core.remedies import Remedy
 from ybs.learning.detector import DAY_SECONDS, Cluster, Detector, DetectorState, PastRequest
@@ -162,7 +163,7 @@ class LearningStore:
         if data is None:
             return LearnedTasks()
         try:
-            learned = msgspec.json.decode(data, type=LearnedTasks)
+            learned = from_json(data, LearnedTasks)
         except msgspec.DecodeError as error:
             raise YbsError(
                 f"{self.path} cannot be read: {error}",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
 from ybs.plugins.content import BadPlugin, PluginFiles, read_folder, write_folder
 from ybs.plugins.parts import Parts, parts_of
@@ -109,6 +110,6 @@ class PluginStore:
         if data is None:
             return _Record()
         try:
-            return msgspec.json.decode(data, type=_Record)
+            return from_json(data, _Record)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{self._file} cannot be read: {error}") from error

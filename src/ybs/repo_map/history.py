@@ -8,6 +8,7 @@ from math import log
 
 from msgspec import DecodeError, Struct, msgpack
 
+from ybs.core.decoding import decodable
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
 from ybs.repo_map.words import stems_of
@@ -217,7 +218,7 @@ def _decoded(data: bytes | None, part: str) -> CommitHistory | None:
     if not data:
         return None
     try:
-        kept = msgpack.decode(data, type=_Kept)
+        kept = msgpack.decode(data, type=decodable(_Kept))
         names = [os.fsdecode(name) for name in kept.names]
         commits = [[names[number] for number in numbers] for numbers in kept.commits]
     except (DecodeError, IndexError):

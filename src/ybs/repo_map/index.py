@@ -13,6 +13,7 @@ from typing import Self
 
 from msgspec import msgpack, structs
 
+from ybs.core.decoding import decodable
 from ybs.repo_map import facts
 from ybs.repo_map.facts import DEFINES, MOST_STEPS, STEPS, WEIGHT_BITS, FactReader
 from ybs.repo_map.languages import language_of
@@ -447,7 +448,7 @@ class TagCache:
     def __init__(self) -> None:
         self._known: dict[bytes, Tags] = {}
         self._new: dict[bytes, bytes] = {}
-        self._decode = msgpack.Decoder(Tags).decode
+        self._decode = msgpack.Decoder(decodable(Tags)).decode
 
     def find(self, digest: bytes, language: str, store: MapStore | None) -> Tags | None:
         """Return the tags of a content if it was parsed before."""

@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 import msgspec
 
+from ybs.core.decoding import from_json
 from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapReady, MapRequest, plain
 from ybs.security.launcher import environ_away, python, spawn
 
@@ -56,9 +57,9 @@ class MapChild:
         self._send(MapQuery(query=plain(query[:MOST_QUERY_CHARS]), tokens=tokens))
         try:
             if not self._has_begun:
-                msgspec.json.decode(await self._line(), type=MapReady)
+                from_json(await self._line(), MapReady)
                 self._has_begun = True
-            return msgspec.json.decode(await self._line(), type=MapAnswer)
+            return from_json(await self._line(), MapAnswer)
         except msgspec.DecodeError as error:
             raise MapFailed("its process said something else") from error
 

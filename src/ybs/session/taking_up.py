@@ -6,6 +6,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, ToolStarted
 from ybs.core.messages import ToolCall, UserMessage
@@ -61,6 +62,6 @@ def remove_leftovers(roots: Roots, calls: Iterable[ToolCall]) -> None:
     """Remove temporary files that interrupted writes left beside the files of these calls, which never ended."""
     for call in calls:
         with suppress(msgspec.DecodeError, ToolError, OSError):
-            path = msgspec.json.decode(call.arguments, type=_Named).path
+            path = from_json(call.arguments, _Named).path
             with roots.held(roots.resolve(path, is_write=True)) as place:
                 remove_leftover(place)

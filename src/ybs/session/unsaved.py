@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.agent.hooks import TurnHook
+from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit
 from ybs.core.hooks import CallVerdict
@@ -171,7 +172,7 @@ class Unsaved(TurnHook):
         if self.roots is None:
             return None
         try:
-            given = msgspec.json.decode(call.arguments, type=_Named)
+            given = from_json(call.arguments, _Named)
             name = given.path or given.file_path
             return self.roots.resolve(name) if name else None
         except (msgspec.DecodeError, ToolError, OSError):

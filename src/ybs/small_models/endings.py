@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import StopTurn
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
@@ -234,6 +235,6 @@ class _Edit(Struct, frozen=True, kw_only=True):
 
 def _edit_of(call: ToolCall) -> _Edit | None:
     try:
-        return msgspec.json.decode(call.arguments, type=_Edit)
+        return from_json(call.arguments, _Edit)
     except msgspec.MsgspecError:
         return None

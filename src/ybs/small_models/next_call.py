@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from ybs.core.decoding import from_json
 from ybs.core.lazy import lazy
 from ybs.core.messages import (
     AssistantMessage,
@@ -367,7 +368,7 @@ def _any_of(tools: Sequence[ToolSpec]) -> str:
 
 
 def _needed(tool: ToolSpec) -> Sequence[str]:
-    return msgspec.json.decode(tool.parameters, type=_Parameters).required
+    return from_json(tool.parameters, _Parameters).required
 
 
 def _asked(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.lazy import lazy
@@ -256,7 +257,7 @@ def _attached(messages: Sequence[Message]) -> frozenset[bytes]:
 
 
 def _look_of(call: ToolCall, output: str) -> _Look:
-    path = msgspec.json.decode(call.arguments, type=_Path).path
+    path = from_json(call.arguments, _Path).path
     return _Look(call.id, call.name, output, path)
 
 

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.context.prompt import rules
+from ybs.core.decoding import from_json
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import AssistantSaid, Event
 from ybs.core.messages import (
@@ -250,6 +251,6 @@ class _Arguments(Struct, frozen=True):
 
 def _path_of(call: ToolCall) -> str:
     try:
-        return msgspec.json.decode(call.arguments, type=_Arguments).path
+        return from_json(call.arguments, _Arguments).path
     except msgspec.MsgspecError:
         return ""

@@ -7,6 +7,7 @@ from typing import Final, Protocol, runtime_checkable
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.messages import ToolCall, ToolResult
@@ -222,7 +223,7 @@ class DeferredToolbox(Toolbox):
 
     def _find(self, call: ToolCall) -> ToolResult:
         try:
-            query = msgspec.json.decode(call.arguments, type=_Query).query
+            query = from_json(call.arguments, _Query).query
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             text = f"find_tool takes a query: {error}"
             return ToolResult(call_id=call.id, name=NAME, output=text, is_error=True)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints, overloa
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from ybs.core.decoding import decodable, from_json
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 
@@ -52,7 +53,7 @@ class FunctionTool:
 
         del print_live
         try:
-            given = _given(msgspec.convert(arguments, self._arguments))
+            given = _given(msgspec.convert(arguments, decodable(self._arguments)))
             if inspect.iscoroutinefunction(self._function):
                 value = await self._function(**given)
             else:
@@ -78,7 +79,7 @@ class FunctionTool:
         import asyncio
 
         try:
-            given = _given(msgspec.json.decode(arguments, type=self._arguments))
+            given = _given(from_json(arguments, self._arguments))
             value = self._function(**given)
             if inspect.iscoroutine(value):
                 value = asyncio.run(value)

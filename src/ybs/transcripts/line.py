@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final, cast, get_args
 
 from msgspec import DecodeError, Raw, Struct, json, structs
 
+from ybs.core.decoding import decodable
 from ybs.core.envelope import MAIN
 from ybs.core.events import Event
 
@@ -46,7 +47,7 @@ class _Head(Struct, frozen=True):
 
 
 _UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
-_head: Final = json.Decoder(_Head).decode
+_head: Final = json.Decoder(decodable(_Head)).decode
 _encode: Final = json.Encoder().encode
 
 
@@ -128,7 +129,7 @@ def _tags() -> frozenset[str]:
 
 @cache
 def _decoder() -> json.Decoder[Event]:
-    return json.Decoder(Event)  # who only writes needs none
+    return json.Decoder(decodable(Event))  # who only writes needs none
 
 
 def _joined(data: bytes) -> bytes:

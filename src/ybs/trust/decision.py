@@ -19,6 +19,7 @@ from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.review import FileDifference, Item, ProjectFile, Review, VariableUse
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ToolError
 from ybs.trust.files import Untrustable, read_one
 from ybs.trust.reach import CommandReach, reach
@@ -219,7 +220,7 @@ def recall(host: Host, folder: Path) -> _Record | None:
     """Return what was trusted in this folder; None where nothing was, or the record is of no use."""
     try:
         data = private_file.read(record_file(host, folder), most_bytes=LARGEST_RECORD)
-        record = msgspec.json.decode(data, type=_Record) if data is not None else None
+        record = from_json(data, _Record) if data is not None else None
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     # The name of the file is a digest of the path; the path in it must agree.

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
 
 LARGEST_FILE = 1_000_000
@@ -88,7 +89,7 @@ class ProjectRules:
         if data is None:
             return RulesRecord(folder=self._folder)
         try:
-            record = msgspec.json.decode(data, type=RulesRecord)
+            record = from_json(data, RulesRecord)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(
                 f"{visible(str(file))} is damaged ({error}). Delete it and allow again what you want."

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import select
+from sqlalchemy import create_engine, select
+from sqlalchemy.exc import DBAPIError
 
 from chat_parts import chatting
 from hosts import this_host
@@ -17,7 +18,7 @@ from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.chats import Chats, key_of
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.rates import DailyBudget
-from ybs.frontends.gateway.store import GatewayStore, inbox, ledger, sqlite_engine
+from ybs.frontends.gateway.store import GatewayStore, StoreError, inbox, ledger, sqlite_engine
 from ybs.frontends.gateway.turns import GIVEN_UP, Turns
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.options import Options
@@ -186,6 +187,21 @@ async def test_turns_that_a_process_left_are_taken_up_in_order_three_times_at_mo
         assert await people.opening.has_begun(1) == [first]
         people.opening.go_on()
         assert (await people.said(2))["a2:answer"] == "That did not work: closed"
+
+
+async def test_a_database_that_fails_often_in_one_life_has_no_turn_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("ybs.frontends.gateway.turns._PAUSE_SECONDS", 0.01)
+    async with chatters(tmp_path) as people:
+        broken = DBAPIError("SELECT", (), Exception("gone"))
+        people.opening.error = StoreError(create_engine("sqlite://"), broken)
+        await people.write("a", 1)
+        people.opening.go_on(5)
+        await people.opening.has_begun(6)
+        people.opening.error = YbsError("closed")
+        people.opening.go_on()
+        assert await people.said(1) == {"a1:answer": "That did not work: closed"}
 
 
 class NothingKept:

@@ -18,6 +18,7 @@ from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
 from ybs.config.private_file import Busy
 from ybs.config.schema import Clone, GatewaySettings
+from ybs.core.decoding import from_json
 from ybs.core.envelope import Sink
 from ybs.core.errors import YbsError
 from ybs.core.messages import ToolCall
@@ -85,7 +86,7 @@ def _moved(connection: Connection, place: ChatPlace, chat: str) -> None:
         connection.execute(update(table).where(is_its).values(key=renamed))
     is_due = (ledger.c.state == "pending") & (ledger.c.chat == chat_of(place))
     for row in connection.execute(select(ledger.c.number, ledger.c.place).where(is_due)).all():
-        there = replace(msgspec.json.decode(row.place, type=ChatPlace), chat=chat)
+        there = replace(from_json(row.place, ChatPlace), chat=chat)
         values = {"chat": chat_of(there), "place": msgspec.json.encode(there)}
         is_it = ledger.c.number == row.number
         connection.execute(update(ledger).where(is_it).values(**values))

@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.private_file import Unsafe
+from ybs.core.decoding import from_json
 from ybs.core.threads import in_thread
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
@@ -226,7 +227,7 @@ class Discord:
         """Return what an earlier process has read. Where that is damaged, nothing is read again."""
         try:
             data = private_file.read(self._file) if self._file else None
-            return dict(msgspec.json.decode(data or b"[]", type=list[tuple[ChatPlace, int]]))
+            return dict(from_json(data or b"[]", list[tuple[ChatPlace, int]]))
         except (msgspec.DecodeError, Unsafe, OSError) as error:
             _log.warning("%s cannot be read: %s", self._file, type(error).__name__)
             return {}

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from ybs.core.decoding import from_json
 from ybs.frontends.gateway.channel import ChatPlace, Incoming, MaybeSentError, chat_of
 from ybs.frontends.gateway.lease import GONE, DatabaseLease
 from ybs.frontends.gateway.store import GatewayStore, chats, inbox, questions, workers
@@ -220,4 +220,4 @@ class Board:
 
 
 def _place_of(row: "Row[Any]") -> ChatPlace:
-    return msgspec.json.decode(row.body, type=Incoming).place
+    return from_json(row.body, Incoming).place

@@ -18,6 +18,7 @@ from ybs.commands.figures import age
 from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.config.schema import GatewaySettings as Settings
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, YbsError
 from ybs.core.ports import Tool
 from ybs.frontends.gateway.asking import ChatQuestions
@@ -169,7 +170,7 @@ class Gateway:
         """Take the events that an earlier process left, or that a database which failed for a while has left."""
         new = select(inbox.c.body).where(inbox.c.state == "new").order_by(inbox.c.at)
         for row in await self._store.rows(new):
-            incoming = msgspec.json.decode(row.body, type=Incoming)
+            incoming = from_json(row.body, Incoming)
             if incoming.id not in self._taking:
                 self._receive(incoming)
 
@@ -238,7 +239,7 @@ class Gateway:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             for row in await fleet.given():
-                incoming = msgspec.json.decode(row.body, type=Incoming)
+                incoming = from_json(row.body, Incoming)
                 if row.state == "moved":
                     await self.turns.enqueue(incoming, row.key)
                 elif incoming.id not in self._taking:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from sqlalchemy import Connection, Row, func, select, update
 
+from ybs.core.decoding import from_json
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -374,7 +375,7 @@ def _heads(connection: Connection) -> list[_Due]:
         .where(ledger.c.number.in_(first))
         .order_by(ledger.c.number)
     )
-    return [_Due(r.number, r.chat, msgspec.json.decode(r.place, type=ChatPlace)) for r in rows]
+    return [_Due(r.number, r.chat, from_json(r.place, ChatPlace)) for r in rows]
 
 
 def _attempt(connection: Connection, number: int) -> "Row[Any]":
@@ -386,7 +387,7 @@ def _attempt(connection: Connection, number: int) -> "Row[Any]":
 
 
 def _body(row: "Row[Any]") -> Outgoing:
-    return msgspec.json.decode(row.body, type=Outgoing)
+    return from_json(row.body, Outgoing)
 
 
 def _marked(row: "Row[Any]") -> bytes:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from ybs.config.tree import is_list
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.store import GatewayStore, insert_into, moves, people
@@ -244,9 +245,7 @@ class People:
         connection.execute(update(people).where(is_row).values(**values))
         named = {key: getattr(row, key) for key in ("channel", "account", "person", "name")}
         let_in = cast(Role, role if role in get_args(Role) else "")
-        return ChatPerson(
-            **named, role=let_in, place=msgspec.json.decode(row.place, type=ChatPlace)
-        )
+        return ChatPerson(**named, role=let_in, place=from_json(row.place, ChatPlace))
 
     # Owners
 
@@ -265,7 +264,7 @@ class People:
             return []
         is_row = (people.c.channel == channel) & (people.c.account == account)
         return [
-            replace(msgspec.json.decode(row.place, type=ChatPlace), person=row.person)
+            replace(from_json(row.place, ChatPlace), person=row.person)
             for row in await self._store.rows(select(people).where(is_row))
             if row.place and self._role(policy, row.person, row) == "owner"
         ]

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 import msgspec
 
+from ybs.core.decoding import decodable
 from ybs.frontends.gateway.channel import BadSettingsError, ChannelError, UnreachableError
 
 T = TypeVar("T")
@@ -16,7 +17,7 @@ T = TypeVar("T")
 def settings_of(section: Mapping[str, Any], kind: type[T]) -> T:
     """Read a channel's entry in the settings, as far as it is the channel's own. Raises BadSettingsError, without a value of the entry."""
     try:
-        return msgspec.convert(dict(section), kind)
+        return msgspec.convert(dict(section), decodable(kind))
     except msgspec.ValidationError as error:
         raise BadSettingsError(str(error)) from None
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Delete, Update, delete, select, update
 
 from ybs.config.schema import GatewaySettings
+from ybs.core.decoding import from_json
 from ybs.frontends.gateway.asking import NO_LONGER, ChatQuestions, plain
 from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.chat_commands import ChatCommands, command_in
@@ -74,7 +75,7 @@ class Reception:
 
         def gather(connection: Connection) -> Incoming:
             rows = connection.execute(select(inbox.c.body).where(is_part).order_by(inbox.c.at))
-            parts = [msgspec.json.decode(row.body, type=Incoming) for row in rows]
+            parts = [from_json(row.body, Incoming) for row in rows]
             parts = [each for each in parts if each.person == incoming.person]
             others = inbox.c.id.in_([each.id for each in parts if each.id != incoming.id])
             connection.execute(update(inbox).where(others).values(state="done"))

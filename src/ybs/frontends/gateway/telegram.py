@@ -47,6 +47,7 @@ from telegram.error import (
 )
 from telegram.request import HTTPXRequest
 
+from ybs.core.decoding import decodable
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Capabilities,
@@ -204,7 +205,7 @@ class Telegram:
         url = f"{self._url}/getUpdates?{urlencode(query)}"
         answer = await self._asked(self._polling.post(url, read_timeout=seconds + _TIMEOUT))
         try:
-            msgspec.convert(answer, list[_Numbered])
+            msgspec.convert(answer, decodable(list[_Numbered]))
         except msgspec.ValidationError:
             raise ChannelError(_NOT_UNDERSTOOD) from None
         return cast(list[dict[str, Any]], answer)

@@ -11,9 +11,9 @@ import logging
 import time
 from typing import Any, Final
 
-import msgspec
 from sqlalchemy import Connection, Row, select, update
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.core.messages import AssistantMessage, Image
 from ybs.frontends.gateway.channel import Incoming
@@ -61,6 +61,8 @@ class Turns:
         self.idle = asyncio.Event()
         self.idle.set()
         self._stopped = set[str]()
+        #: Those whose begin is counted: it is once in the life of a process, however often the database fails in the midst of it.
+        self._counted = set[str]()
         self._is_closing = False
 
     async def take_up(self) -> None:
@@ -101,6 +103,7 @@ class Turns:
             async with self._locks.setdefault(key, asyncio.Lock()), self._places:
                 await self.run(turn_id)
         finally:
+            self._counted.discard(turn_id)
             del self._tasks[turn_id]
 
     def running(self, key: str) -> bool:
@@ -142,8 +145,8 @@ class Turns:
     async def _run(self, turn_id: str) -> None:
         if (row := await self._begun(turn_id)) is None:
             return
-        if row.tries >= MOST_TRIES:
-            await self._finish(row, GIVEN_UP.format(tries=row.tries))
+        if row.tries > MOST_TRIES:
+            await self._finish(row, GIVEN_UP.format(tries=MOST_TRIES))
             return
         self._running[row.key] = turn_id
         self.idle.clear()
@@ -166,19 +169,21 @@ class Turns:
         await self._chats.let_go(row.key)  # where it could not be opened
 
     async def _begun(self, turn_id: str) -> "Row[Any] | None":
-        """Count that a turn begins, and return its row of before; None: it was stopped, or is another gateway's."""
+        """Count that a turn begins, and return its row; None: it was stopped, or is another gateway's."""
         is_mine = (inbox.c.state == "waiting") & (inbox.c.worker == self._worker)
         is_it = is_mine & (inbox.c.id == turn_id)
 
         def work(connection: Connection) -> "Row[Any] | None":
-            row = connection.execute(select(inbox).where(is_it)).first()
-            connection.execute(update(inbox).where(is_it).values(tries=inbox.c.tries + 1))
-            return row
+            if turn_id not in self._counted:
+                connection.execute(update(inbox).where(is_it).values(tries=inbox.c.tries + 1))
+            return connection.execute(select(inbox).where(is_it)).first()
 
-        return await self._store.do(work)
+        row = await self._store.do(work)
+        self._counted.add(turn_id)
+        return row
 
     async def _answer(self, row: "Row[Any]") -> str:
-        incoming = msgspec.json.decode(row.body, type=Incoming)
+        incoming = from_json(row.body, Incoming)
         opened = await self._chats.open(row.key)
         if row.id in self._stopped:
             return STOPPED
@@ -241,7 +246,7 @@ class Turns:
 
     async def _finish(self, row: "Row[Any]", said: str) -> None:
         """Hand the answer to the ledger, and then be done with the event: the same answer twice is one there."""
-        incoming = msgspec.json.decode(row.body, type=Incoming)
+        incoming = from_json(row.body, Incoming)
         now = await self._row(row.id)
         message = now.message if now is not None else ""
         if said or message:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 from msgspec.structs import replace
 
+from ybs.core.decoding import from_json
 from ybs.core.envelope import Envelope
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.core.events import Event, Noticed, SessionStarted, ToolFinished, ToolStarted, TurnFinished
@@ -296,6 +297,6 @@ def _only_reads(command: str, safety: "SafetySettings") -> bool:
 
 def _read(data: Raw, kind: type[Any]) -> Any:
     try:
-        return msgspec.json.decode(data, type=kind)
+        return from_json(data, kind)
     except msgspec.MsgspecError:  # what a model wrote may be anything
         return kind()

@@ -24,6 +24,7 @@ from ybs.agent.toolbox import empty_toolbox, own_tools
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import HookFacts, UserHooks
 from ybs.config.installed import installed
+from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.hooks import CallHook
@@ -242,7 +243,7 @@ def message_of(line: bytes | None) -> SessionMessage | types.JSONRPCError:
         return _fault(types.PARSE_ERROR, "The line is not JSON.")
     number = None
     with suppress(msgspec.MsgspecError, RecursionError):
-        number = msgspec.json.decode(line, type=_Numbered).id
+        number = from_json(line, _Numbered).id
     return _fault(types.INVALID_REQUEST, "The line is not a JSON-RPC message.", number)
 
 

@@ -5,13 +5,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, Self
 
-import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.commands.command import SlashCommand
 from ybs.config.schema import Mode
+from ybs.core.decoding import from_json
 from ybs.core.envelope import Envelope, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import (
@@ -270,7 +270,7 @@ class AttachedSession:
         facts = await session.call("commands", tuple[wire.CommandFacts, ...])
         session.commands = _ServerCommands(facts)
         if message is not None:
-            session.inbox.hear_inbox(msgspec.json.decode(message.params, type=wire.InboxTold))
+            session.inbox.hear_inbox(from_json(message.params, wire.InboxTold))
         return session
 
     def _environment(self, *, is_incognito: bool) -> ToolEnvironment:
@@ -440,13 +440,13 @@ class AttachedSession:
                 case "event":
                     self._take(self._envelope(message.params))
                 case "inbox":
-                    told = msgspec.json.decode(message.params, type=wire.InboxTold)
+                    told = from_json(message.params, wire.InboxTold)
                     self.inbox.hear_inbox(told, is_first=self._is_back)
                     self._is_back = False
                 case "line":
-                    self.inbox.hear_line(msgspec.json.decode(message.params, type=wire.LineTold))
+                    self.inbox.hear_line(from_json(message.params, wire.LineTold))
                 case "ended":
-                    self._lose(msgspec.json.decode(message.params, type=wire.TellingEnded).message)
+                    self._lose(from_json(message.params, wire.TellingEnded).message)
                 case _:
                     await self._hear_answer(message)
 
@@ -475,7 +475,7 @@ class AttachedSession:
         if message.error is not None:
             answer: wire.Sent | YbsError = YbsError(str(message.error["message"]))
         else:
-            answer = msgspec.json.decode(message.result, type=wire.Sent)
+            answer = from_json(message.result, wire.Sent)
         await self.inbox.hear_answer(message.id, answer)
 
     def _lose(self, why: str) -> None:
@@ -485,7 +485,7 @@ class AttachedSession:
         self._tell(Noticed(level="error", text=f"{why}{back}"))
 
     def _envelope(self, params: Raw) -> Envelope:
-        told = msgspec.json.decode(params, type=wire.EventTold)
+        told = from_json(params, wire.EventTold)
         line = decoded(bytes(told.line))
         event = line.said if line is not None and line.said is not None else StateChanged()
         if isinstance(event, StateChanged) and line is not None and line.said is not None:

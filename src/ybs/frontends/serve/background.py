@@ -4,9 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged
 from ybs.frontends.headless.output import tell
@@ -88,7 +87,7 @@ async def _named(client: ServerClient) -> str:
         if message.error is not None:
             raise YbsError(str(message.error["message"]))
         if message.method == "event":
-            line = decoded(bytes(msgspec.json.decode(message.params, type=wire.EventTold).line))
+            line = decoded(bytes(from_json(message.params, wire.EventTold).line))
             if line is not None and isinstance(line.said, StateChanged) and line.said.name:
                 return line.said.name
     raise ServerGone

@@ -6,11 +6,11 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any, Final, Self, TypeVar
 
-import msgspec
 from msgspec import Raw, Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.place import ServerPlace, short_path
@@ -74,7 +74,7 @@ class ServerClient:
         number = self.begin_request(method, params)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         data = await answer
-        return data if kind is Raw else msgspec.json.decode(data, type=kind)
+        return data if kind is Raw else from_json(data, kind)
 
     def begin_request(self, method: str, params: Struct) -> int:
         """Call a method whose answer comes with what is told, and return the number of the request."""
@@ -109,7 +109,7 @@ class ServerClient:
     async def _read(self) -> None:
         try:
             async for line in self._reader:
-                self._take(msgspec.json.decode(line, type=_Message))
+                self._take(from_json(line, _Message))
         except (OSError, ValueError):  # a line that is too long is none of this server's
             pass
         finally:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
+from ybs.core.decoding import decodable, from_json
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.ports import Answer
@@ -43,7 +44,7 @@ class _Numbered(Struct):
     id: wire.RequestId | UnsetType = UNSET
 
 
-_NUMBERED: Final = msgspec.json.Decoder(_Numbered)
+_NUMBERED: Final = msgspec.json.Decoder(decodable(_Numbered))
 
 
 class RequestRefused(Exception):
@@ -401,7 +402,7 @@ class ClientConnection:
         return wire.Done(done=bool(text), text=text)
 
     async def _on_answer(self, params: wire.Answering) -> wire.Done:
-        answer = msgspec.convert(params, Answer, from_attributes=True)
+        answer = msgspec.convert(params, decodable(Answer), from_attributes=True)
         questions = self._sessions.find(params.session).session.questions
         return wire.Done(done=questions.answer(params.question, answer))
 
@@ -440,7 +441,7 @@ def _decoded(data: bytes | Raw | None, kind: type[Any], code: int) -> Any:
     if data is None:  # it was too long
         raise RequestRefused(code)
     try:
-        return msgspec.json.decode(data, type=kind)
+        return from_json(data, kind)
     except msgspec.ValidationError as error:
         raise RequestRefused(code, str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

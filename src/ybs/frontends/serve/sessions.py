@@ -14,6 +14,7 @@ from ybs.agent.model_choice import AUTO
 from ybs.commands.open import open_session
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import decodable, from_json
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged, TurnFinished
@@ -195,7 +196,7 @@ class HostedSessions:
         """Go on with the turns that the last server was killed in. What cannot be opened now waits for a client that resumes it."""
         with suppress(YbsError, OSError, msgspec.MsgspecError):
             data = (private_file.read(self._file) if self._file else None) or b"{}"
-            self._left = msgspec.json.decode(data, type=dict[str, LedgerEntry])
+            self._left = from_json(data, dict[str, LedgerEntry])
         for name, kept in tuple(self._left.items()):
             with suppress(YbsError, OSError):
                 held = self.hold(self.options_of(kept.opening), name)
@@ -340,4 +341,4 @@ def _open(folder: str | Path, *, options: Options, host: Host, **changes: object
 def _unnamed(opening: wire.Opening) -> wire.Opening:
     """Return how a session is opened again: without variables, which hold keys, its name, and the trust of one run in files that may be others by then."""
     fields = {name: getattr(opening, name) for name in wire.Opening.__struct_fields__}
-    return msgspec.convert({**fields, "environ": {}, "trust": False}, wire.Opening)
+    return msgspec.convert({**fields, "environ": {}, "trust": False}, decodable(wire.Opening))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from ybs.core.decoding import decodable, from_json
 from ybs.core.wording import plural
 from ybs.frontends.headless.output import read_piped, tell, warn, write, write_json
 from ybs.frontends.host import this_host
@@ -118,14 +119,14 @@ def serve() -> int:
 
 def talk(lines: "SimpleQueue[bytes]") -> None:
     """Make maps: job in, ready out; question in, answer out, until the end is said."""
-    made = repo_map_of(msgspec.json.decode(lines.get(), type=MapRequest))
+    made = repo_map_of(from_json(lines.get(), MapRequest))
     try:
         made.prepare()
         prepared_at = monotonic()
         if lines.empty():  # grammars and caches are loaded before somebody waits for an answer
             made.answer("", DEFAULT_TOKENS)
         _say(MapReady(sources=made.sources))
-        while question := msgspec.json.decode(lines.get(), type=MapQuery | None):
+        while question := msgspec.json.decode(lines.get(), type=decodable(MapQuery | None)):
             if monotonic() - prepared_at > FRESH_SECONDS:
                 made.prepare()
             found = made.answer(question.query, question.tokens)

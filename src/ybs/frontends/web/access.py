@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config import private_file
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.security.unicode import printable
 
@@ -131,7 +132,7 @@ class Password:
         data = private_file.read(self._path, most_bytes=10_000)
         if data is None:
             return False
-        kept = msgspec.json.decode(data, type=_Kept)
+        kept = from_json(data, _Kept)
         return hmac.compare_digest(_scrypt_hash(password, kept.salt, kept.scrypt), kept.hash)
 
 
@@ -158,7 +159,7 @@ class WebLogins:
         data = None if path is None else private_file.read(path)
         if data is not None:
             try:
-                kept = msgspec.json.decode(data, type=list[Login])
+                kept = from_json(data, list[Login])
             except msgspec.DecodeError:  # a hand has spoiled it: everybody logs in again
                 kept = []
             self._logins = {each.cookie: each for each in kept}

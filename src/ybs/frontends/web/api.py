@@ -19,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from ybs.commands.advice import told
 from ybs.commands.registry import command_at, commands_of
+from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
 from ybs.core.ports import Answer
@@ -500,7 +501,7 @@ async def _body(request: Request, kind: type[_T]) -> _T:
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise YbsError("A request has a JSON body.")
     try:
-        return msgspec.json.decode(await request.body(), type=kind)
+        return from_json(await request.body(), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise YbsError(f"The request is not understood: {error}") from error
 

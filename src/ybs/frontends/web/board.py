@@ -17,6 +17,7 @@ from ybs import __version__
 from ybs.commands.figures import amount
 from ybs.config import private_file
 from ybs.config.layers import Loaded
+from ybs.core.decoding import decodable
 from ybs.core.errors import YbsError
 from ybs.core.messages import Usage
 from ybs.frontends.subcommands.sessions import Sessions
@@ -92,7 +93,7 @@ class Ledger:
 
 
 def _uses_in(path: Path) -> list[_Use]:
-    decode = msgspec.json.Decoder(_Said).decode
+    decode = msgspec.json.Decoder(decodable(_Said)).decode
     uses, project = list[_Use](), ""
     file = private_file.open_to_read(path)
     if file is None:

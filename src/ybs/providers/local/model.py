@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.schema import Config
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ModelError, ProviderDown, YbsError
 from ybs.core.events import Event, Noticed, PromptRead, RequestRetried
 from ybs.core.ports import Request
@@ -78,9 +79,7 @@ def _file(host: Host) -> Path:
 
 def _all(host: Host) -> dict[str, ModelNotes]:
     try:
-        return msgspec.json.decode(
-            private_file.read(_file(host)) or b"{}", type=dict[str, ModelNotes]
-        )
+        return from_json(private_file.read(_file(host)) or b"{}", dict[str, ModelNotes])
     except (OSError, YbsError, msgspec.DecodeError):
         return {}
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ybs.core.decoding import from_json
 from ybs.providers.local.server import SOCKET, ServerArguments, SocketConnection
 from ybs.security.incognito import leave_no_dump
 from ybs.security.launcher import start as start_program
@@ -36,7 +37,7 @@ BATCH = 256
 def main() -> None:
     """Serve until the end."""
     leave_no_dump()  # it would hold what was asked
-    job = msgspec.json.decode(sys.stdin.buffer.read(), type=ServerArguments)
+    job = from_json(sys.stdin.buffer.read(), ServerArguments)
     os.chdir(Path(job.state_file).parent)  # the folder it was started in may go away
     ended = Event()
 

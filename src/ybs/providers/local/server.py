@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
 from ybs.providers.http.plain_http import connect_unix
@@ -157,7 +158,7 @@ def slots_folder(host: Host) -> Path:
 def running(host: Host) -> RunningServer | None:
     """Return the server that the state file names, if that process is alive."""
     try:
-        found = msgspec.json.decode(state_file(host).read_bytes(), type=RunningServer)
+        found = from_json(state_file(host).read_bytes(), RunningServer)
     except (OSError, msgspec.DecodeError):
         return None
     is_alive = found.started and found.started == process.start_time(found.pid)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from ybs.core.decoding import decodable
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
 
@@ -201,7 +202,7 @@ def adjust(quirks: Quirks, changes: Mapping[str, Any], *, where: str) -> Quirks:
     if not changes:
         return quirks
     try:
-        return msgspec.convert({**msgspec.structs.asdict(quirks), **changes}, Quirks)
+        return msgspec.convert({**msgspec.structs.asdict(quirks), **changes}, decodable(Quirks))
     except msgspec.ValidationError as error:
         names = ", ".join(Quirks.__struct_fields__)
         raise ConfigError(f"{where}: {error}\nKnown quirks: {names}") from error

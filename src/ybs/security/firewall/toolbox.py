@@ -3,11 +3,11 @@
 from functools import cached_property
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.core.changes import FileChange
+from ybs.core.decoding import from_json
 from ybs.core.errors import Refused
 from ybs.core.events import Emit, Event, Noticed, ToolPrinted
 from ybs.core.lazy import lazy
@@ -129,7 +129,7 @@ def _has_key(text: str) -> bool:
 
 def _path_of(call: ToolCall) -> str:
     """Return a description of the call, for the place of a secret."""
-    path = msgspec.json.decode(call.arguments, type=_Named).path
+    path = from_json(call.arguments, _Named).path
     return f" {path[:200]}" if isinstance(path, str) else ""
 
 

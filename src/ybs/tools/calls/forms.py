@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Required, TypeAlias, TypedDict, Type
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from ybs.core.decoding import build, decodable
 from ybs.core.ports import Tool
 from ybs.core.schema import schema_of
 from ybs.tools.parameters import target
@@ -42,7 +43,7 @@ class StructForm:
 
     def read(self, given: dict[str, Any]) -> Any:
         """Return the Struct. Raises msgspec.ValidationError."""
-        return msgspec.convert(given, self._arguments)
+        return msgspec.convert(given, decodable(self._arguments))
 
 
 class SchemaForm:
@@ -65,6 +66,7 @@ class SchemaForm:
         others = described.get("additionalProperties", not self.kinds)
         self.is_open = others is not False or "patternProperties" in described
         self._whole = object_type(self.kinds, names_in(described, "required"))
+        build(self._whole)
 
     def takes_null(self, name: str) -> bool:
         """Return whether null fits the argument's schema."""
@@ -241,7 +243,7 @@ def _bounded(kind: Any, schema: dict[str, Any], bounds: Mapping[str, str]) -> An
 def _usable(kind: Any, otherwise: Any) -> Any:
     """Return the type where msgspec can check it, such as a union of a text and a list, and not of two objects."""
     try:
-        msgspec.json.Decoder(kind)
+        build(kind)
     except (TypeError, ValueError):
         return otherwise
     return kind

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ybs.config import private_file
 from ybs.config.review import Review
 from ybs.config.schema import ToolsSettings
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
@@ -189,7 +190,7 @@ class SchemaCache:
         if self._kept is None:
             try:
                 data = private_file.read(self._file) if self._file is not None else None
-                kept = msgspec.json.decode(data, type=_Kept) if data is not None else None
+                kept = from_json(data, _Kept) if data is not None else None
             except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
                 kept = None
             self._kept = kept if kept is not None and kept.version == VERSION else _Kept()

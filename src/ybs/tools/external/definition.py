@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 
 from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.config.tree import is_object
+from ybs.core.decoding import from_json
 from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.parameters import fitting
 
@@ -59,7 +60,7 @@ def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
     if len(text) > MOST_BYTES:
         raise BadDefinition(f"its description is longer than {MOST_BYTES:,} bytes")
     try:
-        said = msgspec.json.decode(text, type=_Said)
+        said = from_json(text, _Said)
     except msgspec.ValidationError as error:
         raise BadDefinition(f"its description does not fit: {error}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import private_file
+from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
 from ybs.tools.mcp.listed import ListedTool, ServerOffer
 from ybs.tools.mcp.settings import Server
@@ -109,7 +110,7 @@ class Pins:
         if self._kept is None:
             try:
                 data = self._file and private_file.read(self._file, most_bytes=_MOST_BYTES)
-                kept = msgspec.json.decode(data, type=_Kept) if data else _Kept()
+                kept = from_json(data, _Kept) if data else _Kept()
             except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
                 kept = _Kept()
             self._kept = kept.servers if kept.version == VERSION else {}

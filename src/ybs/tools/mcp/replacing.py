@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.firewall.restore import EDITING
@@ -53,7 +54,7 @@ def wanted(server: Server) -> tuple[dict[str, str], list[str]]:
 
 def unfit(own: Raw, theirs: Raw) -> str:
     """Return why a tool with these parameters cannot stand in for one with those; nothing where it can."""
-    ours, other = (msgspec.json.decode(schema, type=_Schema) for schema in (own, theirs))
+    ours, other = (from_json(schema, _Schema) for schema in (own, theirs))
     if lacking := [name for name in ours.required if name not in other.properties]:
         return f"it does not take {', '.join(lacking)}"
     if more := [name for name in other.required if name not in ours.properties]:
@@ -131,7 +132,7 @@ class ReplacedTool:
 
     def _given(self, arguments: Any, listed: ListedTool) -> tuple[dict[str, Any], list[str]]:
         """Return the arguments that differ from what is usual, with whole paths, and those that the server does not know."""
-        known = msgspec.json.decode(listed.parameters, type=_Schema).properties
+        known = from_json(listed.parameters, _Schema).properties
         given: dict[str, Any] = {}
         left: list[str] = []
         for field in msgspec.structs.fields(arguments):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ybs.config.report import mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
+from ybs.core.decoding import decodable
 from ybs.security.firewall.vault import own_secrets
 from ybs.security.own_programs import IN_PROJECT, project_variables
 from ybs.tools.mcp.listed import server_part
@@ -232,7 +233,7 @@ def server_of(name: str, entry: Any) -> Server:
     origin = entry.get(ORIGIN_MARK)
     root = str(entry.get("root", "")) if origin == "plugin" else ""
     try:
-        server = msgspec.convert(_as_here(entry), Server)
+        server = msgspec.convert(_as_here(entry), decodable(Server))
     except msgspec.ValidationError as error:
         raise BadServer(str(error)) from None
     is_projects, is_editors = origin == "project", origin == "editor"

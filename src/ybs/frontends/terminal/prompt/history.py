@@ -14,6 +14,7 @@ from prompt_toolkit.history import History
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.core.decoding import decodable
 from ybs.core.errors import YbsError
 from ybs.frontends.terminal.session import TerminalSession
 
@@ -189,7 +190,7 @@ def _locked(path: Path) -> private_file.PrivateLog:
 
 
 def _entries(data: bytes) -> Iterable[_Entry]:
-    decode = msgspec.json.Decoder(_Entry).decode
+    decode = msgspec.json.Decoder(decodable(_Entry)).decode
     for line in data.splitlines():
         try:
             yield decode(line)
