@@ -210,10 +210,8 @@ class Matrix:
         if event.sender == self._connected.user_id:
             return
         try:
-            if isinstance(event, nio.ReactionEvent):
-                incoming = await self._pressed(room, event)
-            else:
-                incoming = self._incoming(room, event)
+            is_press = isinstance(event, nio.ReactionEvent)
+            incoming = await self._pressed(room, event) if is_press else self._incoming(room, event)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             _log.warning("an event cannot be read: %s", type(error).__name__)
             return
@@ -226,8 +224,7 @@ class Matrix:
         is_secret = isinstance(event, nio.MegolmEvent)
         if not is_secret and not isinstance(event, nio.RoomMessage):
             return None
-        kind = content.get("msgtype")
-        if kind == "m.notice" or relation.get("rel_type") == "m.replace":
+        if content.get("msgtype") == "m.notice" or relation.get("rel_type") == "m.replace":
             return None  # other bots write notices: two of them could talk with each other for ever
         place = self._place(room, relation)
         is_meant = _names(content, self._connected.user_id)
@@ -321,13 +318,9 @@ class Matrix:
         """Put another text in the place of a message's."""
         self._check(place)
         content = _shown(message)
-        changed = {
-            "msgtype": "m.text",
-            "body": f"* {content['body']}",
-            "m.mentions": {},
-            "m.new_content": content,
-            "m.relates_to": {"rel_type": "m.replace", "event_id": message_id},
-        }
+        relation = {"rel_type": "m.replace", "event_id": message_id}
+        changed: dict[str, Any] = {"msgtype": "m.text", "m.mentions": {}, "m.new_content": content}
+        changed |= {"body": f"* {content['body']}", "m.relates_to": relation}
         nonce = f"{message.nonce}:{message_id}" if message.nonce else ""
         try:
             await self._said(place, "m.room.message", changed, nonce)
@@ -402,8 +395,8 @@ class Matrix:
         is_secret = client.olm is not None and room is not None and room.encrypted
         given: Any = {"encrypt": is_secret, "filesize": len(file.data)}
         try:
-            data = io.BytesIO(file.data)
-            answer, key = await client.upload(data, file.media_type, file.name, **given)
+            parts = (io.BytesIO(file.data), file.media_type, file.name)
+            answer, key = await client.upload(*parts, **given)
             if isinstance(answer, nio.ErrorResponse):
                 raise _refusal(answer)
             uri = answer.content_uri
@@ -481,12 +474,8 @@ def _content(content: dict[str, Any]) -> tuple[str, tuple[IncomingFile, ...], st
     name = encodable(str(content.get("filename") or body))
     key: dict[str, Any] = content.get("file") or {"url": content["url"]}
     info: dict[str, Any] = content.get("info") or {}
-    file = IncomingFile(
-        ref=json.dumps(key),
-        name=name,
-        media_type=str(info.get("mimetype") or ""),
-        size=int(info.get("size") or 0),
-    )
+    media_type, size = str(info.get("mimetype") or ""), int(info.get("size") or 0)
+    file = IncomingFile(ref=json.dumps(key), name=name, media_type=media_type, size=size)
     return "" if body == name else body.strip(), (file,), ""
 
 
@@ -495,11 +484,10 @@ def _shown(message: Outgoing) -> dict[str, Any]:
     buttons = [each for row in message.buttons for each in row]
     named = [(key, each) for key, each in zip(_KEYS, buttons, strict=False)]
     lines = [f"{key} {each.label}" for key, each in named]
-    content: dict[str, Any] = {"msgtype": "m.text", "m.mentions": {}}
-    content["body"], html = message.plain, message.text
-    if html:
+    content: dict[str, Any] = {"msgtype": "m.text", "m.mentions": {}, "body": message.plain}
+    if message.text:
         ends = "".join(f"<br>{escape(line, quote=False)}" for line in lines)
-        html = f"{html}<br>{ends}" if lines else html
+        html = f"{message.text}<br>{ends}" if lines else message.text
         content |= {"format": "org.matrix.custom.html", "formatted_body": html}
     if lines:
         content["body"] = "\n".join((message.plain, "", *lines))
