@@ -1,6 +1,7 @@
 """`ybs gateway`: runs the gateway, and says what it does and who waits to be let in."""
 
 import asyncio
+import faulthandler
 import logging
 import logging.handlers
 import os
@@ -107,6 +108,7 @@ def _start(
     try:
         with ExitStack() as stack:
             _log_to(folder, as_json=arguments.log_format == "json")
+            faulthandler.enable()  # a crash of a library's says where, and nothing of chats
             os.chdir("/")  # the folder that it was started in may go away
             if arguments.metrics:
                 bound = listening_at("--metrics", arguments.metrics)
