@@ -74,7 +74,8 @@ class RunningChats:
 
     def __init__(self, session: Session | None) -> None:
         self.the_session = session
-        self.anew, self.bound, self.kept = list[str](), dict[str, str](), dict[str, str]()
+        self.anew, self.bound = list[str](), dict[str, str]()
+        self.kept = dict[str, dict[str, str]]()
 
     async def projects(self) -> list[str]:
         """Return the names of the projects."""
@@ -90,9 +91,9 @@ class RunningChats:
             raise YbsError("The project's folder is not there.")
         return self.the_session
 
-    async def noted(self, key: str, session: str) -> None:
-        """Keep the name of a transcript."""
-        self.kept[key] = session
+    async def noted(self, key: str, **values: str) -> None:
+        """Keep what a chat goes on with."""
+        self.kept.setdefault(key, {}).update(values)
 
     async def begin_anew(self, key: str) -> None:
         """Keep that a chat begins anew."""

@@ -85,6 +85,7 @@ async def test_the_mode_is_chosen_by_word_or_button_and_never_bypass(tmp_path: P
     async with session_of(project) as session, chatting(tmp_path, session) as chat:
         assert "plan" in await chat.write("/mode plan")
         assert session.mode == "plan"
+        assert [*chat.chats.kept.values()] == [{"mode": "plan"}]
         labels = await shown(chat, "/mode")
         assert any(each.startswith("✓ plan") for each in labels)
         assert not any("bypass" in each for each in labels)
@@ -178,7 +179,7 @@ async def test_the_owner_goes_on_with_a_saved_conversation(tmp_path: Path, proje
         said = await chat.press(chat.last().token("An old conversation"))
         assert "Resumed" in said
         assert session.journal.name == old
-        assert chat.chats.kept == {f"telegram:private:{OWNER}:{OWNER}": old}
+        assert chat.chats.kept == {f"telegram:private:{OWNER}:{OWNER}": {"session": old}}
 
 
 async def test_where_the_session_cannot_be_opened_the_chat_is_told_why(tmp_path: Path):

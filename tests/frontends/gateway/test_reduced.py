@@ -34,15 +34,15 @@ LAX = {
 
 
 @asynccontextmanager
-async def chat(
+async def chats_of(
     tmp_path: Path,
     home: Path,
     *script: Any,
     who: str = GUEST,
     has_sandbox: bool = True,
     **options: Any,
-) -> AsyncGenerator[Session]:
-    """Open the session of a guest's private chat."""
+) -> AsyncGenerator[tuple[Chats, str]]:
+    """Return the chats of a gateway, and the key of a guest's private one."""
     file = home / ".config" / "ybs" / "config.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(
@@ -65,10 +65,17 @@ async def chat(
                 asking=ChatQuestions(Ledger(), people),
             )
             key = await chats.enter(place, who)
-            yield await chats.session(key)
+            yield chats, key
             await chats.close(key)
     finally:
         store.close()
+
+
+@asynccontextmanager
+async def chat(tmp_path: Path, home: Path, *script: Any, **options: Any) -> AsyncGenerator[Session]:
+    """Open the session of a guest's private chat."""
+    async with chats_of(tmp_path, home, *script, **options) as (chats, key):
+        yield await chats.session(key)
 
 
 async def test_nothing_that_was_allowed_at_a_terminal_is_allowed_in_a_chat(
@@ -79,6 +86,27 @@ async def test_nothing_that_was_allowed_at_a_terminal_is_allowed_in_a_chat(
         safety = session.config.safety
         assert (safety.allow, safety.outside_sandbox, safety.sandbox_network) == ((), (), False)
         assert session.folder.parent.name == "ybs-chats"
+
+
+@pytest.mark.parametrize(
+    ("mode", "anew"), [("plan", "plan"), ("deny", "deny"), ("accept-edits", "ask"), ("auto", "ask")]
+)
+async def test_a_chat_keeps_the_mode_that_was_chosen_there(
+    tmp_path: Path, home: Path, mode: str, anew: str
+):
+    async with chats_of(tmp_path, home, who=OWNER) as (chats, key):
+        await chats.session(key)
+        await chats.noted(key, mode=mode)
+        await chats.close_idle(0)
+        assert chats.opened(key) is None
+        assert (await chats.session(key)).mode == mode
+        await chats.begin_anew(key)
+        assert (await chats.session(key)).mode == anew
+    async with chats_of(tmp_path, home, who=OWNER) as (chats, key):
+        assert (await chats.session(key)).mode == anew
+        await chats.noted(key, mode=mode)
+        await chats.bind(key, "")
+        assert (await chats.session(key)).mode == anew
 
 
 async def test_a_command_that_needs_no_question_at_a_terminal_is_asked_about_in_a_chat(

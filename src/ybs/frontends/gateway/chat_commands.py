@@ -18,6 +18,7 @@ from ybs.session.reply import Menu, MenuItem, Reply
 if TYPE_CHECKING:
     from ybs.frontends.gateway.chats import Chats
     from ybs.frontends.gateway.turns import Turns
+    from ybs.session.session import Session
 
 #: What everybody may do who may speak, and what the owner alone.
 FOR_ALL: Final[Mapping[str, str]] = {
@@ -158,10 +159,10 @@ class ChatCommands:
         session = await self._chats.session(key)
         if session.commands is None:
             raise YbsError("This session has no commands.")
-        before = session.journal.name
+        before = _noted(session)
         reply = (await session.commands.run(session, line)).without_terminal(line)
-        if session.journal.name != before:
-            await self._chats.noted(key, session.journal.name)
+        if changed := dict(_noted(session).items() - before.items()):
+            await self._chats.noted(key, **changed)
         await self._offer(incoming, key, reply, name=name)
 
     async def _offer(self, incoming: Incoming, key: str, reply: Reply, name: str = "") -> None:
@@ -178,6 +179,10 @@ class ChatCommands:
         offered = _Offered(key, replace(menu, items=items))
         buttons = self._buttons.show(offered, incoming.place, labels)
         await self.say(incoming, f"**{plain(menu.title)}**", buttons)
+
+
+def _noted(session: "Session") -> dict[str, str]:
+    return {"session": session.journal.name, "mode": session.mode}
 
 
 def _label(item: MenuItem) -> str:

@@ -12,7 +12,17 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from ybs.agent.hooks import TurnHook
 from ybs.commands.open import open_session
@@ -42,12 +52,13 @@ _KEEP_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 900.0
 #: What counts in chats, whatever the settings say: nothing that was allowed to a person at a terminal.
 _REDUCED: Final[Mapping[str, Any]] = {
-    "safety.mode": "ask",
     "safety.allow": [],
     "safety.outside_sandbox": [],
     "safety.sandbox_network": False,
     "incognito.enabled": False,
 }
+#: The modes that a chat keeps with a new conversation and in another project.
+_STRICT: Final = ("plan", "deny")
 #: Tools that start programs: a chat has none of them where no sandbox holds what they do.
 _PROGRAMS: Final = ("run_shell", "shell_job", "git")
 _ELSEWHERE: Final = "This conversation is open in another program on the machine. Close it there, or begin another one here: /new"
@@ -72,6 +83,11 @@ def place_of(key: str) -> ChatPlace:
 def _beginning(place: ChatPlace) -> str:
     """Return what the keys of all threads and people of a chat begin with."""
     return key_of(replace(place, thread=""), "").removesuffix(":")
+
+
+def _kept_mode() -> ColumnElement[str]:
+    """Return the mode with which a chat begins anew: none that is looser than the usual one."""
+    return case((chats.c.mode.in_(_STRICT), chats.c.mode), else_="")
 
 
 def _moved(connection: Connection, place: ChatPlace, chat: str) -> None:
@@ -222,7 +238,7 @@ class Chats:
 
     async def _open(self, row: "Row[Any]") -> OpenChat:
         place, beginning = place_of(row.key), _Beginning()
-        options = self._options_of(row.key, await self._folder(row), place, beginning)
+        options = self._options_of(row, await self._folder(row), place, beginning)
         options = replace(options, is_shared=not await self._asking.people.is_owners(place))
         if not await self._is_held(options):
             options = replace(options, deny=(*options.deny, *_PROGRAMS))
@@ -290,9 +306,9 @@ class Chats:
         return folder
 
     def _options_of(
-        self, key: str, folder: Path, place: ChatPlace, beginning: _Beginning
+        self, row: "Row[Any]", folder: Path, place: ChatPlace, beginning: _Beginning
     ) -> Options:
-        """Return the options of a chat's session: sandbox, mode `ask`, and nothing that was allowed elsewhere."""
+        """Return the options of a chat's session: sandbox, the mode chosen there, and nothing that was allowed elsewhere."""
         given = self._options
         self._options.host.work_in(folder)
         return replace(
@@ -303,11 +319,11 @@ class Chats:
             fork=False,
             output_schema=None,
             session_mark=f"-m{self._fleet.number}" if self._fleet else "",
-            overrides={**given.overrides, **_REDUCED},
+            overrides={**given.overrides, **_REDUCED, "safety.mode": row.mode or "ask"},
             sandbox=True,
             allow=(),
             has_kept_rules=False,
-            tools=(*given.tools, *self._tools(key, place)),
+            tools=(*given.tools, *self._tools(row.key, place)),
             hooks=(*given.hooks, beginning),
         )
 
@@ -326,9 +342,9 @@ class Chats:
                 except (YbsError, OSError) as error:
                     _log.warning("a transcript was not kept: %s", error)
 
-    async def noted(self, key: str, session: str) -> None:
-        """Note with which transcript a chat goes on."""
-        await self._save(key, session=session)
+    async def noted(self, key: str, **values: str) -> None:
+        """Note with which transcript a chat goes on (`session`), and in which `mode`."""
+        await self._save(key, **values)
 
     async def began(self, key: str, turn_id: str, *, session: str, turns: int) -> None:
         """Note in which transcript a turn begins, after so many others, and that the chat goes on with it: both or neither, whenever the process dies."""
@@ -342,14 +358,14 @@ class Chats:
 
     async def begin_anew(self, key: str) -> None:
         """Have the chat begin a new session with its next words."""
-        await self._save(key, session="")
+        await self._save(key, session="", mode=_kept_mode())
         await self.close(key)
 
     async def bind(self, key: str, project: str) -> None:
         """Bind a chat to a project ("": a folder of its own); it begins a new session there. Raises YbsError for a name that is not known."""
         if project and (project in self._settings.projects or project not in await self.projects()):
             await self._project(project)
-        await self._save(key, session="", project=project)
+        await self._save(key, session="", project=project, mode=_kept_mode())
         await self.close(key)
 
     async def move(self, place: ChatPlace, chat: str) -> None:

@@ -120,7 +120,8 @@ people: Final = Table(
     Column("tries", Integer, nullable=False, default=0),
 )
 
-#: Chats, by the key of `chats.py`: the session that goes on there, and the project that its owner bound it to ("": a folder of its own).
+#: Chats, by the key of `chats.py`: the session that goes on there, and what its owner chose: the project that it is bound to ("": a folder
+#: of its own) and the mode ("": `ask`).
 #: `worker` is the number of the gateway that has the session open; 0: none has.
 chats: Final = Table(
     "chats",
@@ -128,6 +129,7 @@ chats: Final = Table(
     Column("key", String, primary_key=True),
     Column("session", String, nullable=False, default=""),
     Column("project", String, nullable=False, default=""),
+    Column("mode", String, nullable=False, default="", server_default=""),
     Column("used_at", Float, nullable=False),
     Column("worker", Integer, nullable=False, default=0, server_default="0"),
 )
