@@ -95,18 +95,18 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Saved sessions** are data. Taking one up again, edited or not, gives no permission, mode, provider, address, system prompt or path: what is
   in force comes from the settings and the command line. A checkpoint is found by its name alone, and an undo writes where a tool might.
 - **Secrets.** Every request and every tool result passes a firewall: tokens of known formats, private keys, passwords in addresses, and
-  the values of your own secret variables become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
+  the values of your own secret variables, by their names or because your settings name them for a key, become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
   puts a secret back only in the file that holds it already; anywhere else it is refused. In the terminal you are asked before your own
   words go out masked. Where nobody can be asked (`--print`, a Python program without `confirm`) they go masked, and a warning says
   so. A private key that a tool reads is masked whole, also where only its end was read, and you are told; where a part of it cannot be masked
   for certain, the tool's result is withheld, and a request with such a key in your words is not sent. Events, transcripts, exports and
   the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
-  other: percent signs, the escapes of C, JSON and HTML, hex, dumps (`xxd`, `hexdump -C`, `od -t x1`), base64, zero-width and full-width characters,
+  other: percent signs, the escapes of C, JSON and HTML, hex, base64, zero-width and full-width characters,
   colours, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
   (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, strings that a program joins (`"a" + "b"`), words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
-  longer), base32, quoted-printable and other rare encodings, letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
+  longer), base32, quoted-printable and other rare encodings, dumps of bytes over several lines (`xxd`, `od`), letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
   a crash or a kill. Long outputs are cut and not kept, the input's history is in memory, an answer about trust is not asked for because it
   would be written down, and the system is told to dump no note. The mark `incognito` stands first in the status line. With

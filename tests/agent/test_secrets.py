@@ -1,5 +1,6 @@
 """No secret leaves: whatever the provider, through whatever door it came in."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -301,3 +302,45 @@ async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -
             assert len(session.conversation.messages) == 4
         assert len(server.requests) == 2
     assert len(asked) == 2  # once about the words, once about the key that a command printed
+
+
+VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 9)]
+#: Settings that name variables for keys, by names that say nothing, and keys in settings.
+NAMING = {
+    "llm": {"provider": "w", "model": "m"},
+    "providers": {
+        "w": {
+            "api_key_env": "V1",
+            "headers": {"X-Team": "${V2}", "X-Home": "${HOME}"},
+        }
+    },
+    "gateway": {
+        "database": "postgresql://me:" + VALUES[7] + "@host/name",
+        "channels": {
+            "telegram": {"token_env": "V3"},
+            "whatsapp": {"token_env": "V4", "app_secret": VALUES[6], "verify_token_env": "V5"},
+        },
+    },
+    "mcpServers": {"i": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-K": "Bearer ${V6}"}}},
+}
+
+
+async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for number, value in enumerate(VALUES[:6], 1):
+        monkeypatch.setenv(f"V{number}", value)
+    (project / "deploy.log").write_text("\n".join([*VALUES, str(home)]))
+    script = [call("read_file", path="deploy.log"), "done"]
+    async with OpenAIServer(script) as server:
+        NAMING["providers"]["w"]["endpoint"] = server.url
+        settings = home / ".config" / "ybs" / "config.json"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(json.dumps(NAMING))
+        settings.chmod(0o600)
+        async with Session.open(project, sandbox=False) as session:
+            await session.send("read it")
+        sent = json.dumps(server.requests[-1].body)
+    assert [value for value in VALUES if value in sent] == []
+    assert sent.count("[ybs:secret:own-secret#") == len(VALUES)
+    assert str(home) in sent

@@ -1,6 +1,7 @@
 """/undo, /redo, /rewind, /compact and /restore: the ways back, in words and in files."""
 
 import asyncio
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,16 @@ from ybs.checkpoints.states import Restored
 from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
-from ybs.core.messages import AssistantMessage, Text, Usage, UserMessage
+from ybs.core.messages import AssistantMessage, Image, Text, Usage, UserMessage
 from ybs.session.history import CommitSet, WayBack
 from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
 
+#: A PNG of one dot.
+PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+)
 Open = Callable[..., tuple[Session, RecordedEvents]]
 
 
@@ -194,6 +199,43 @@ async def test_an_undo_of_a_typed_command_gives_the_command_back(open_session: O
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("again", ["{}", "{} please", "see {}"])
+async def test_what_was_data_in_words_that_are_taken_back_attaches_nothing_from_outside(
+    open_session: Open, project: Path, home: Path, again: str
+):
+    inside, outside, named = project / "in.txt", home / "diary.txt", home / "named.txt"
+    for file in (inside, outside, named):
+        file.write_text(f"content of {file.name}\n")
+    picture = home / "shot.png"
+    picture.write_bytes(b64decode(PICTURE))
+    commands = home / ".config" / "ybs" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "review.md").write_text("Review $ARGUMENTS.")
+    data = f"@{inside} @{outside} {picture}"
+    async with OpenAIServer(["one", "two", "three", "four"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            for line, most in (
+                (f"/review {data}", {"in.txt"}),
+                (f"@{named} is good", {"named.txt"}),
+            ):
+                await session.handle(line)
+                draft = (await said(session, "/undo")).terminal.draft
+                assert draft
+                await session.handle("/new")
+                await session.handle(again.format(draft))
+                (message,) = [
+                    m for m in session.conversation.messages if isinstance(m, UserMessage)
+                ]
+                contents = [
+                    each
+                    for each in (inside, outside, named)
+                    if each.read_text().strip() in message.text
+                ]
+                assert {each.name for each in contents} == most
+                assert not any(isinstance(each, Image) for each in message.content)
+
+
 async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, project: Path):
     async with OpenAIServer(writes("a.py", "1")) as server:
         session, _ = open_session(server, mode="bypass")

@@ -263,10 +263,16 @@ async def test_a_place_of_credentials_and_a_link_that_leads_out_are_asked_about_
     (project / "way-out").symlink_to(home / "plain.txt")
     (home / "plain.txt").write_text("plain\n")
     (project / "deep").symlink_to(home / ".ssh")
+    (project / "down").symlink_to(home)
+    named = project.parent / "named"
+    named.symlink_to(project)
     for words, doubt in (
         ("@~/.ssh/config", "keys, passwords, histories or ybs's own files are kept in that place"),
         ("@deep/config", "keys, passwords, histories or ybs's own files are kept in that place"),
         ("@way-out", "it is a link in the project that leads out of it"),
+        (f"@{project}/way-out", "it is a link in the project that leads out of it"),
+        (f"@{named}/way-out", "it is a link in the project that leads out of it"),
+        (f"@{project}/down/plain.txt", "it is a link in the project that leads out of it"),
     ):
         desk.asked.clear()
         desk.may_attach, desk.may_send = True, False

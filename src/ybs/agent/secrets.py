@@ -8,11 +8,14 @@ from msgspec import Raw
 from ybs.config.host import Host
 from ybs.config.key_store import keys_in_file
 from ybs.config.schema import Config
+from ybs.config.tree import is_object
+from ybs.config.variables import variables_in
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import Message, ToolCall
 from ybs.core.ports import Confirm, Model, Preview, Question, Toolbox
 from ybs.core.remedies import Remedy
+from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import PERSON, Decision, Discovery, FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
@@ -118,8 +121,26 @@ class Secrets:
 
 
 def _keys_in(host: Host, config: Config) -> list[str]:
-    keys = [config.llm.api_key, *(each.api_key for each in config.providers.values())]
-    return [*(key for key in keys if key), *keys_in_file(host)]
+    """Return the keys of the person's settings and key file, and the values of the variables that settings name for one."""
+    entries = [*config.providers.values()]
+    keys = [config.llm.api_key, *(each.api_key for each in entries), *keys_in_file(host)]
+    names = [each.api_key_env for each in entries]
+    fields = {f"{n}_url": each.endpoint for n, each in enumerate((config.llm, *entries))}
+    fields["database_url"] = config.gateway.database
+    for channel in config.gateway.channels.values():
+        own = {name: value for name, value in channel.items() if isinstance(value, str)}
+        names += [value for name, value in own.items() if name.endswith("_env")]
+        fields |= {f"{len(fields)}_{name}": value for name, value in own.items()}
+    headers = [each.headers for each in entries]
+    headers += [each.get("headers") for each in config.mcpServers.values() if is_object(each)]
+    for name in variables_in(headers):
+        fields[f"{name}_key"] = host.environ.get(name, "")  # it may as well hold a path or a word
+    texts = [str(text) for each in headers if is_object(each) for text in each.values()]
+    words = [word for text in texts for word in text.split() if is_random(word.encode())]
+    fields |= {f"{len(fields) + n}_key": word for n, word in enumerate(words)}
+    keys += [host.environ.get(name or "") for name in names]
+    given = {name: value for name, value in fields.items() if value}
+    return [*(key for key in keys if key), *own_secrets(given)]
 
 
 def _question(discovery: Discovery) -> Question:

@@ -110,7 +110,10 @@ def told(
     lines += _rest(way)
     if files is not None and session.environment.has_jobs():
         lines.append(STILL_RUNS)
-    actions = TerminalActions(draft=way.words if way.was_cut else "")
+    actions = TerminalActions()
+    if way.was_cut:
+        session.parts.composer.note_given_back(way.words)
+        actions = TerminalActions(draft=way.words)
     return Reply(text="\n".join(lines), terminal=actions)
 
 

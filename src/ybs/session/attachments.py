@@ -134,6 +134,12 @@ class Attacher:
             await self._confirm(failures)
         if names:
             self._say("info", f"Attached: {', '.join(names)}")
+        if finder.passed_over:
+            shown = ", ".join(each[:_LONGEST_NAME] for each in finder.passed_over[:_MOST_MISSING])
+            text = (
+                f"Not attached, as you had not typed it in the message that was taken back: {shown}"
+            )
+            self._say("info", text)
         for failure in failures:
             self._say("warning", f"Not attached: {failure.message}", failure.remedies)
         return parts
@@ -173,7 +179,8 @@ class Attacher:
         problems: list[Failure],
     ) -> None:
         """Attach what MCP servers have under the addresses that the words name."""
-        for server, uri in resources.named_in(named.mentions):
+        own = [each for each in named.mentions if not each.is_given_back]
+        for server, uri in resources.named_in(own):
             shown = f"{server}:{uri}"
             try:
                 output = await resources.read(server, uri)
@@ -277,6 +284,8 @@ class AttachmentFinder:
     def __init__(self, roots: Roots, servers: Collection[str] = ()) -> None:
         self._roots, self._wide, self._servers = roots, roots.everywhere(), servers
         self.problems: list[Failure] = []
+        #: What lies outside, and stood in words that were taken back: it was not meant there, and is not now.
+        self.passed_over: list[str] = []
         #: What was mentioned as a path is, and leads nowhere.
         self.missing: list[str] = []
 
@@ -295,7 +304,7 @@ class AttachmentFinder:
         for reading in mention.readings:
             name = self._roots.host.with_home(reading.path)
             try:
-                path, doubt = self._found(name, is_confined=mention.is_confined)
+                path, doubt = self._found(name, mention)
             except Refused as error:
                 if not self._exists(name):
                     continue
@@ -303,6 +312,9 @@ class AttachmentFinder:
                 return None
             except ToolError:
                 continue  # no path at all
+            if mention.is_given_back and (doubt or not self._roots.holds(path)):
+                self.passed_over += [f"@{shown_name(name)}"] * self._exists(str(path))
+                return None
             if self._exists(str(path)) and not (reading.first and path.is_dir()):
                 if is_picture_name(name) and not reading.first and not self._roots.holds(path):
                     return Target(path, is_picture=True, doubt=doubt)
@@ -310,18 +322,23 @@ class AttachmentFinder:
         self._miss(mention.readings[-1].path)
         return None
 
-    def _found(self, name: str, *, is_confined: bool) -> tuple[Path, str]:
+    def _found(self, name: str, mention: Mention) -> tuple[Path, str]:
         """Return where a name leads, and why the person is asked about it. Raises ToolError."""
-        if is_confined:
+        if mention.is_confined:
             return self._roots.resolve(name), ""
         try:
             return self._roots.resolve(name), ""
         except OutsideRoots as error:
-            asked = os.path.normpath(f"{self._roots.folder}/{name}")
-            is_link = name[:1] != "/" and self._roots.holds(Path(asked))
-            return Path(error.path), LINK if is_link else ""
+            return Path(error.path), self._link(name)
         except BlockedPath as error:
             return Path(error.path), error.reason
+
+    def _link(self, name: str) -> str:
+        """Return why the person is asked about a name that leads outside: on the way a link does that which lies in the project."""
+        above = Path(os.path.normpath(self._roots.folder / name)).parents
+        return (
+            LINK if any(self._roots.holds(Path(os.path.realpath(each))) for each in above) else ""
+        )
 
     def _miss(self, name: str) -> None:
         """Note a mention that fits nothing, where it can only have been meant as a path."""
@@ -343,7 +360,8 @@ class AttachmentFinder:
         except Refused as error:
             self.problems.append(_reason(error, shown_name(name)))
             return None
-        return None if path.is_dir() else Target(path, is_picture=True)
+        doubt = "" if self._roots.holds(path) else self._link(name)
+        return None if path.is_dir() else Target(path, is_picture=True, doubt=doubt)
 
     def _exists(self, name: str) -> bool:
         path = name if name.startswith("/") else f"{self._roots.folder}/{name}"

@@ -13,7 +13,8 @@ from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, Text, UserMessage
 from ybs.guards.steering import Steering
-from ybs.session.mentions import NOTHING, NamedInWords, named_in
+from ybs.session.injection import NO_COMMAND
+from ybs.session.mentions import NOTHING, NamedInWords, given_back, named_in, paths_in
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
@@ -25,10 +26,11 @@ MOST_HEARD = 500
 
 
 class Heard(Struct, frozen=True):
-    """When the person said something, by the clock that never goes back; `is_meanwhile`: while a turn ran."""
+    """When the person said something, by the clock that never goes back, and what they named; `is_meanwhile`: while a turn ran."""
 
     message: UserMessage
     at_seconds: float
+    named: NamedInWords
     is_meanwhile: bool = False
 
 
@@ -46,6 +48,8 @@ class Composer:
         self.steering = Steering(self.compose_meanwhile, self.tell_news)
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
+        #: Paths that stood in words which were taken back, and that the person had not named: what a command printed, or a paste.
+        self.given_back = set[str]()
         self._news: list[Event] = []
         #: Goes with the next words: what commands printed that the person typed.
         self.waiting: list[Text] = []
@@ -59,7 +63,7 @@ class Composer:
         self, words: str, typed: str | None = None, images: Sequence[Image] = ()
     ) -> UserMessage:
         """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
-        named = named_in(words if typed is None else typed)
+        named = self._named(words if typed is None else typed)
         return await self.compose_naming(UserMessage.of(words, *images), named)
 
     async def compose_naming(self, message: UserMessage, named: NamedInWords) -> UserMessage:
@@ -67,20 +71,20 @@ class Composer:
         message = await self._with_files(message, named, self._tell)
         message = replace(message, content=(*message.content, *self.waiting))
         self.waiting.clear()
-        self.heard.append(Heard(message, monotonic()))
+        self.heard.append(Heard(message, monotonic(), named))
         return message
 
     async def compose_meanwhile(self, words: str, typed: str | None) -> UserMessage | None:
         """Make a message for a running turn; what is to be told about it waits for `tell_news`. None: it is not to be sent."""
         self._news.clear()
         try:
-            named = named_in(words if typed is None else typed)
+            named = self._named(words if typed is None else typed)
             message = await self._with_files(UserMessage.of(words), named, self._news.append)
         except NotSent as error:
             notice = Noticed(level="warning", text=str(error), remedies=error.remedies)
             self._tell(notice)
             return None
-        self.heard.append(Heard(message, monotonic(), is_meanwhile=True))
+        self.heard.append(Heard(message, monotonic(), named, is_meanwhile=True))
         try:
             return message if self.hooks is None else await self.hooks.submitted(message)
         except YbsError as error:
@@ -92,6 +96,16 @@ class Composer:
         for event in self._news:
             self._tell(event)
         self._news.clear()
+
+    def note_given_back(self, words: str) -> None:
+        """Note that the words of a message go back into the prompt: sent again, they name no more than the person did."""
+        words = words.removeprefix(NO_COMMAND)
+        said = (each.named for each in reversed(self.heard) if each.message.words == words)
+        self.given_back |= paths_in(named_in(words)) - paths_in(next(said, NOTHING))
+
+    def _named(self, words: str) -> NamedInWords:
+        named = named_in(words)
+        return given_back(named, self.given_back) if self.given_back else named
 
     async def _with_files(
         self, message: UserMessage, named: NamedInWords, tell: Emit

@@ -1,9 +1,10 @@
 """Mentions: `@path` in the person's words, and paths of pictures that were dragged or pasted into them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.lazy import lazy
 
@@ -46,11 +47,13 @@ class MentionReading(Struct, frozen=True):
 class Mention(Struct, frozen=True):
     """What is to be attached: the ways to read it, the likeliest first.
 
-    `is_confined`: the person did not write it, so it means nothing outside of the folders that tools may read.
+    `is_confined`: the person did not write it, so it means nothing outside of the folders that tools may read. `is_given_back`: it stood
+    in words that were taken back and was not meant there, so it does not either.
     """
 
     readings: tuple[MentionReading, ...]
     is_confined: bool = False
+    is_given_back: bool = False
 
 
 class NamedInWords(Struct, frozen=True):
@@ -61,6 +64,23 @@ class NamedInWords(Struct, frozen=True):
 
 
 NOTHING = NamedInWords()
+
+
+def paths_in(named: NamedInWords) -> set[str]:
+    """Return the paths that the person named."""
+    own = [each for each in named.mentions if not each.is_confined and not each.is_given_back]
+    return {each.path for mention in own for each in mention.readings} | {*named.pictures}
+
+
+def given_back(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
+    """Return what words name, with these paths marked as ones that only stood in words that were taken back."""
+    mentions = [
+        replace(each, is_given_back=any(reading.path in paths for reading in each.readings))
+        for each in named.mentions
+    ]
+    back = [each for each in named.pictures if each in paths]
+    mentions += [Mention((MentionReading(each),), is_given_back=True) for each in back]
+    return NamedInWords(tuple(mentions), tuple(each for each in named.pictures if each not in back))
 
 
 def named_in(words: str) -> NamedInWords:

@@ -423,6 +423,7 @@ class Session:
                 raise
             await old.main.delegating.aclose()  # what sub-agents tell is of the old conversation
             parts.environment.workspace.began(old.environment.workspace.since_ns)
+            parts.composer.given_back.update(old.composer.given_back)
             if old.loaded.config.safety.mode == loaded.config.safety.mode:
                 parts.environment.policy.mode = self.mode
             old.runner.end("new_session")

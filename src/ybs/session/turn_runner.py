@@ -221,6 +221,7 @@ class TurnRunner:
         unsent = main.agent.firewall_model.take_out_refused(main.conversation)
         if len(main.conversation.messages) != len(self._journal.replay.messages):
             self._emit(events.Replaced(messages=tuple(main.conversation.messages)))
+        self._composer.note_given_back(unsent)
         return as_words(unsent)
 
     def _start(self, words: str, *, goes_on: bool) -> None:

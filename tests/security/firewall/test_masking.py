@@ -22,6 +22,49 @@ from ybs.security.firewall.toolbox import StreamMask, is_open
 from ybs.security.firewall.vault import Vault, is_placeholder, own_secrets
 
 MOST_HELD = 6_000
+
+
+@every_row(
+    "value, is_secret",
+    [
+        ("/uQ7dE2fGh9JkLm3NpR5" + "sTuV8wXyZ1cB4K6tAbCd", True),  # base64
+        ("/i5DH96PaqXHYonlD4Z/fu2GGZcKtADoAAaiM8A0h", True),
+        ("~/Zq7Rs9Tu2" + "Vw4Lm", True),
+        ("Pq7<Rs9>Tu2&" + "Vw4Xy6", True),
+        ("$Kp7Rs9Tu2" + "Vw4Xy6", True),
+        ("[Qz7Rs9]Tu2!" + "kLm", True),
+        ("{{aB3}}dE5f" + "G7hJ9k", True),
+        ("a...b7Rs9" + "Tu2Vw4X", True),
+        ("/home/me/key.pem", False),
+        ("~/keys/id_ed25519", False),
+        ("/run/user/1000/keyring-1a2b3c4d/ssh", False),
+        ("${SOME_KEY_2}", False),
+        ("$SOME_KEY_2", False),
+        ("$(pass show key1)", False),
+        ("{{ secrets.K1 }}", False),
+        ("<your 32-char key>", False),
+        ("changeme123", False),
+    ],
+)
+def test_a_value_is_no_secret_where_it_is_a_path_or_stands_for_one(value: str, is_secret: bool):
+    assert own_secrets({"THE_TOKEN": value}) == ([value] if is_secret else [])
+
+
+@every_row(
+    "text",
+    [
+        "tg" + "p_v1_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbaB3dE5f4",
+        "sy" + "t_YWRh_kLmNoPqRsTuVwXyZaBcD_1x2Y3z",
+        "ma" + "t_kLmNoPqRsTuVwXyZaBcDkLmNoPqRsT_1x2Y3z",
+        "EA" + "AGm0PX4ZCpsBA" + "Kz9Xw3Vb7Nm2Qr5Tt8" * 9,
+        "Private-" + "Lines: 1\nAAAAIGh1bmRyZWRzb2ZzZWNyZXRieXRlc2FyZWhlcmVvaG5v\nPrivate-MAC: 7f",
+        '{"kty":"OKP","x":"11qYAYKx","d":"nWGxne_9WmC6hEr0kuwsxERJ' + 'xWl7MmkZcDusAxyuf2A"}',
+    ],
+)
+def test_keys_of_platforms_and_in_other_forms_are_masked(firewall: Firewall, text: str):
+    assert "[ybs:secret:" in firewall.mask(f"before {text} behind")
+
+
 #: A password; in parts, so that no scanner finds it here.
 PW = "Tr0ub4" + "dorx"
 TOKENS = [token for _, token in tokens(Random(9))]

@@ -128,17 +128,20 @@ _TOKENS = r"""
     groq-key                 gsk_                        gsk_[A-Za-z0-9]{52}{END}
     xai-key                  xai-                        xai-[A-Za-z0-9]{70,90}
     replicate-token          r8_                         r8_[A-Za-z0-9]{37}{END}
+    together-key             tgp_v1_                     tgp_v1_[\w-]{40,80}
     langsmith-key            lsv2_                       lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}
     fireworks-key            fw_                         fw_[A-Za-z0-9]{22,24}{END}  3.5
     pinecone-key             pcsk_                       pcsk_[A-Za-z0-9_]{50,80}
     # people, mail and the web
     slack-token              xapp-                       (?i:xapp)-\d-[A-Za-z0-9]{6,20}-\d{6,20}-[A-Za-z0-9]{16,80}
     slack-token              xoxe.xox                    (?i:xoxe\.xox[bp])-\d-[A-Za-z0-9]{160,170}
+    matrix-token             syt_                        syt_[\w+/=-]{1,200}_[A-Za-z]{20}_[0-9A-Za-z]{6}{END}
+    matrix-token             mat_,mar_                   ma[tr]_[A-Za-z0-9]{30,40}_[A-Za-z0-9]{6}{END}
     twilio-key               sk                          SK[0-9a-fA-F]{32}{END}
     sendgrid-key             sg.                         SG\.[\w=.-]{59,71}[\w=-]
     sendinblue-key           xkeysib-                    xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}
     mailgun-key              key-,pubkey-                (?:pub)?key-[a-f0-9]{32}{END}
-    facebook-token           eaa                         EAA[MC][A-Za-z0-9]{100,400}  3.5
+    facebook-token           eaa                         EAA[A-Z][A-Za-z0-9]{90,400}  3.5
     instagram-token          igqv                        IGQV[\w-]{100,400}
     dropbox-token            sl.                         sl\.(?:u\.)?[\w=-]{130,1400}
     hubspot-token            pat-na,pat-eu               pat-(?:na|eu)\d-{UUID}
@@ -220,7 +223,8 @@ _MORE = (
     SecretRule("freemius-key", (b"secret_key",), rb"(?i:secret_key)[\"']\s{0,5}=>\s{0,5}[\"'](sk_[^\s\"']{29})[\"']", 3.0, everywhere=True),
     SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key"),
     SecretRule("private-key", (b"-----end",), rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key-end", everywhere=True),
-    SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{10,64}\s{1,2}){2,80})"),
+    SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
+    SecretRule("private-key", (b'"d"',), rb'"d"\s{0,4}:\s{0,4}"([\w-]{43,700})"', 3.5, near=b'"kty"', everywhere=True),
     SecretRule("age-key", (b"age-secret-key-1",), rb"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}", 0.0, "sure"),
     SecretRule("jwt", (b"ey",), EDGE + rb"ey[A-Za-z0-9_-]{12,4096}\.ey[\w/\\-]{8,8192}\.(?:[\w/\\-]{10,2048}={0,2})?", 3.0, least=24),
     SecretRule("jwt", (b"zxlk",), EDGE + rb"ZXlK[A-Za-z0-9+/_-]{60,8192}={0,2}", 3.0),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.checks import is_word
+from ybs.security.firewall.checks import is_random, is_word
 from ybs.security.firewall.rules import KINDS, OWN
 
 PLACEHOLDER = lazy(r"\[ybs:secret:([a-z0-9-]{1,40})#(\d{1,6})\]")
@@ -35,6 +35,12 @@ _LOGIN = lazy(r"://[^\s:/@]*:([^\s/@]+)@")
 #: What is long and has a digit in it; shorter parts would be found in ordinary text.
 _PART = lazy(r"(?=[A-Za-z_+/.=-]*[0-9])[0-9A-Za-z_+/.=-]{12,}")
 _PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
+#: What stands for a value that somebody fills in later.
+_TEMPLATE = lazy(
+    r"\$\{[^}]*\}|\$\([^)]*\)|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|\{\{[^}]*\}\}|<[^<>]*>|\[[^\[\]]*\]"
+)
+#: No folder is named by so many letters and digits in a random order.
+_LEAST_RANDOM = 12
 
 
 class Vault:
@@ -137,9 +143,15 @@ def _is_secret_name(name: str) -> bool:
 
 
 def _is_value(text: str) -> bool:
-    if len(text) < LEAST_OWN or _PATH().fullmatch(text):
+    raw = text.encode("utf-8", "surrogateescape")
+    if len(text) < LEAST_OWN or _TEMPLATE().fullmatch(text):
         return False
-    return not is_word(text.encode("utf-8", "surrogateescape"))
+    if _PATH().fullmatch(text):  # one key in 64 of those in base64 begins with a slash
+        parts = raw.lstrip(b"~").split(b"/")
+        return any(
+            len(each) >= _LEAST_RANDOM and each.isalnum() and is_random(each) for each in parts
+        )
+    return is_random(raw) or not is_word(raw)
 
 
 @cache
