@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-#: Everything below these is bound to the trust, so what a program there loads from beside it is known.
+#: Everything below these is bound to the trust.
 BOUND_FOLDERS: Final = (".ybs/hooks/", ".ybs/tools/")
 MOST_BASES: Final = 32
 MOST_CANDIDATES: Final = 2_000
@@ -44,18 +44,18 @@ _INTERPRETERS: Final = re.compile(
     r"(?:(?:ba|da|z|k|a|fi)?sh|busybox|source|node(?:js)?|ruby|perl|php|lua|osascript|pwsh|(?:python|pypy)[\d.]*)\Z"
 )
 #: Programs, and words of the shell, that run no file which their command does not name, and no other program that is not looked for
-#: in it (`-exec`, `system()`). A hook that runs anything else only reads the project.
+#: in it (`-exec`). A hook that runs anything else only reads the project: of languages nobody can list what loads files of it (`awk`, `sed`
+#: and all others but the shell's).
 _CLOSED: Final = re.compile(
     r"(?:\[\[?|-[a-z]+|:|\.|source|true|false|test|echo|printf|read|cd|pwd|set|unset|export|local|readonly|declare|shift|exit|return|break|continue"
     r"|wait|for|case|esac|if|fi|while|until|do|done|then|else|elif|in|[{}!]|cat|head|tail|tac|nl|wc|cut|tr|sort|uniq|tee|paste|join|comm"
-    r"|fold|fmt|rev|column|expand|od|xxd|hexdump|base64|[ef]?grep|rg|g?sed|[gmn]?awk|jq|yq|ls|find|stat|file|du|df|basename|dirname"
+    r"|fold|fmt|rev|column|expand|od|xxd|hexdump|base64|[ef]?grep|rg|jq|yq|ls|find|stat|file|du|df|basename|dirname"
     r"|realpath|readlink|mkdir|rmdir|mktemp|rm|cp|mv|touch|chmod|diff|cmp|date|sleep|seq|id|whoami|uname|hostname|printenv|type|which|kill|jobs"
-    r"|env|xargs|exec|time|command|umask|ulimit|cksum|md5sum|sha\d+sum|shasum|logger|curl|wget|git|ruff|black|isort|gofmt|gofumpt|rustfmt|shfmt|shellcheck"
+    r"|env|xargs|exec|time|command|umask|ulimit|cksum|md5sum|sha\d+sum|shasum|logger|curl|wget|git|ruff|black|isort|gofmt|gofumpt|shfmt|shellcheck"
     r"|clang-format|stylua|taplo|notify-send|say|afplay|paplay|aplay|terminal-notifier|tput|stty|clear)\Z"
 )
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?\Z")
 _SHELL = re.compile(r"(?:(?:ba|da|z|k|a|fi)?sh|source)\Z")
-_WITHOUT_SCRIPT = re.compile(r"\s-\w*[cm]")
 _SHELL_LINE = re.compile(rb"#![^\n]*\b(?:ba|da|z|k|a|fi)?sh\b")
 _OWN_SHELL = re.compile(r"\A\s*(?:/usr/bin/env\s+|/\S*/)\w*sh(?:\s+-[a-bd-z]+)?\s*\n")
 _SHELL_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", "")
@@ -91,10 +91,9 @@ _PIPED = re.compile(r"\|\s*(?:\S*/)?(sh|bash|dash|zsh|ksh|python[\d.]*|node|perl
 _GIVEN = re.compile(
     r"\b(?:(?:ba|da|z|k|a)?sh|source|node|perl|ruby|php|lua)[\"']?\s+(?:-\S+\s+)*[\"']?(?:\$|`|\{\})|-exec\b|hooksPath"
     r"|\b(?:xargs|parallel)\b[^;|&]*\b(?:(?:ba|da|z|k|a)?sh|node|perl|ruby|php|lua)\b"
-    r"|\b(?:perl|ruby|php|lua)\b[^;|&]*\s-[A-Za-z]*[IMmrl]"
-    r"|\b(?:perl|ruby|php|lua|node(?:js)?)\b[^;|&\n]*\s-\w*[eEpr]\b.*(?:\b(?:system|exec\w*|do|require\w*|load\w*|dofile|eval|qx|spawn\w*|popen|import)\b|`)"
-    r"|\b[gmn]?awk\b.*(?:\bsystem\s*\(|\|\s*getline)|\bg?sed\b[^;|&\n]*[\"'\s;{}/0-9$]e(?:\s|[\"'])"
-    r"|\b(?:HOME|ZDOTDIR|XDG_\w+|GIT_(?:CONFIG\w*|EXEC_PATH|DIR)|LD_\w+|PERL5LIB|RUBYLIB|NODE_PATH|LUA_PATH)=[\"']?(?![/\"'\s]|\Z)",
+    r"|\b(?:export|env|declare|typeset|readonly|local)\s[^;|&\n]*?\b(?!(?:LC_\w+|LANG|TZ|CI|TERM|NO_COLOR)=)[A-Z][A-Z0-9_]*\+?="
+    r"|\b(?!(?:LC_\w+|LANG|TZ|CI|TERM|NO_COLOR)=)[A-Z][A-Z0-9_]*\+?=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s;|&()\"'])*[ \t]+(?![ \t]|[;|&)}#\n]|\Z)"
+    r"|\b(?:PATH|HOME|ENV|BASH\w*|SHELLOPTS|PS4|CDPATH|ZDOTDIR|(?:GIT|LD|DYLD|XDG|CURL|RIPGREP|SSH)_\w+|WGETRC|PAGER|LESS\w*|\w*EDITOR|VISUAL)\+?=",
     re.DOTALL,
 )
 #: Comments, quotations and escapes, in their order; a quotation that cannot be followed is its first sign alone.
@@ -122,23 +121,16 @@ _TOLD_BY_OTHERS = re.compile(
     re.MULTILINE,
 )
 _RUNS_BY_OPTION = re.compile(
-    r"\bgit\s[^;|&\n]*(?<=\s)(?:-c|-O|--(?:exec|ext|open|config-env)|(?:submodule|difftool|mergetool)\b)"
+    r"\bgit\s[^;|&\n]*(?<=\s)(?:-c|-O|--(?:exec|ext|open|config-env|git-dir|work-tree|namespace)|(?:submodule|difftool|mergetool)\b)"
     r"|\brg\s[^;|&\n]*--pre|\bsort\s[^;|&\n]*--comp|\bfind\s[^;|&\n]*-(?:exec|ok)|\bcd\s+[/~-]|\.\./"
 )
 _PLAIN_WORD = re.compile(r"[\w./@%+=:,-]+\Z")
-_OPTIONS_OF_CODE = re.compile(r"-[0aeilnpE]+(?:\.\w+)?\Z")
 #: A copy of the project, or a way to it, from where any file of it may be run.
 _COPIES: Final = re.compile(
     r"\b(?:cp\s+(?:-\S+\s+)*-\w*[rRa]|rsync|tar|cpio|ln|git\b[^;|&\n]*\s(?:worktree|clone|archive))\b.*"
     r"(?:/tmp\b|/dev/shm|\$\{?TMPDIR|\bmktemp)",
     re.DOTALL,
 )
-#: What loads, in a program of another language, a file that its text need not name.
-_LOADS: Final = re.compile(
-    r"\bsys\.path\b|\brunpy\b|\bimportlib\b|\b__import__\b|(?<![\w.])(?:exec|eval|compile|do|dofile|loadfile)\s*\("
-)
-_NAMED_INSIDE: Final = re.compile(r"[\w.@+/-]+")
-_LOADED_SUFFIXES = ("", ".py", ".js", ".mjs", ".cjs", ".rb", ".pl", ".pm", ".lua", ".php")
 #: Where a command begins in a script, behind what only starts another one.
 _BEGINS = re.compile(
     r"(?:^|[;&|(`]|\)\s*(?=[({]|(?:then|do|else|elif|if|while|until|for|case|time|!)\s)|-exec\s|-c\s+[\"'])\s*"
@@ -372,10 +364,7 @@ def _programs_in(text: str, search: _Search) -> Iterator[str]:
             yield f"`{word}`"
     for match in _PIPED.finditer(text):
         yield f"`{match[1]}`, given what another program prints"
-    pythons = [word for word in search.words if _PYTHON.match(word)]
-    scripts = [path for path in search.regular if path.endswith(".py")]
-    is_known = scripts and all(path.startswith(BOUND_FOLDERS) for path in scripts)
-    if pythons and not (is_known and not _WITHOUT_SCRIPT.search(text)):
+    if pythons := [word for word in search.words if _PYTHON.match(word)]:
         yield f"`{min(pythons)}`"
 
 
@@ -413,7 +402,7 @@ def _unknown_program(text: str, search: _Search) -> str:
         if slash and not folder.startswith(("/", "~")):
             is_closed = name in own
         elif _INTERPRETERS.match(name):
-            is_closed = _is_given_known(name, plain[begin.end("program") :], own)
+            is_closed = _is_given_script(name, plain[begin.end("program") :], own)
         else:
             is_closed = name in functions or bool(_CLOSED.match(name))
         if not is_closed:
@@ -440,19 +429,12 @@ def _unquoted(match: re.Match[str]) -> str:
     return inside if _PLAIN_WORD.match(inside) or "$(" in inside else _ANY
 
 
-def _is_given_known(name: str, rest: str, own: set[str]) -> bool:
-    """Return whether an interpreter is given code or a file of the project, and no option that loads another one."""
-    rest = re.split(r"[;&|\n()]", rest)[0]
-    words = rest.split()
-    if _PYTHON.match(name):
-        return True  # judged by itself
-    options = [word for word in words if word.startswith("-")]
-    files = [word for word in words if os.path.basename(word) in own]  # noqa: PTH119 - a text
-    if _SHELL.match(name):
-        return bool(files or "<" in rest) and not any("c" in option for option in options)
-    return words[:1] in (files[:1] or [""], options[:1] or [""]) and all(
-        map(_OPTIONS_OF_CODE.match, options)
-    )
+def _is_given_script(name: str, rest: str, own: set[str]) -> bool:
+    """Return whether an interpreter is a shell that is given a file of the project, and no code."""
+    words = re.split(r"[;&|\n()]", rest)[0].split()
+    if not _SHELL.match(name) or any("c" in word for word in words if word.startswith("-")):
+        return False
+    return "<" in rest or any(os.path.basename(word) in own for word in words)  # noqa: PTH119 - a text
 
 
 def _names_in(folder: str) -> set[str] | None:
@@ -478,30 +460,9 @@ def _loaded_by(path: str, search: _Search, folder: Path, home: Path) -> Iterator
     named = data.startswith(b"#!")
     if is_data or (_SHELL_LINE.match(data) if named else suffix in _SHELL_SUFFIXES):
         text = _COMMENT.sub("", data.removeprefix(b"#!").decode(errors="replace"))
-        is_open = len(data) == _LARGEST_SCRIPT or _runs_more(text, path, search, folder, home)
-    else:
-        is_open = not path.startswith(BOUND_FOLDERS) or _leads_out(data, path, folder)
-    if is_open:
-        yield path
-
-
-def _leads_out(data: bytes, path: str, folder: Path) -> bool:
-    """Return whether a program of another language than the shell's loads, runs or names one that is not bound with it."""
-    text = data.decode(errors="replace")
-    names = set(_NAMED_INSIDE.findall(text))
-    if _LOADS.search(text) or any(
-        f"{sign}{name}" in text for name in names if _RUNNERS.match(name) for sign in "\"'"
-    ):
-        return True
-    for base in (folder, (folder / path).parent):
-        for name in names:
-            for suffix in _LOADED_SUFFIXES:
-                place = os.path.normpath(base / f"{name}{suffix}")
-                inside = place.removeprefix(f"{folder}/")
-                is_other = inside != place and not inside.startswith(BOUND_FOLDERS)
-                if is_other and not inside.endswith(_DATA_SUFFIXES) and os.path.isfile(place):  # noqa: PTH113 - hundreds
-                    return True
-    return False
+        if len(data) < _LARGEST_SCRIPT and not _runs_more(text, path, search, folder, home):
+            return
+    yield path
 
 
 def _runs_more(text: str, path: str, search: _Search, folder: Path, home: Path) -> bool:

@@ -128,7 +128,7 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             if not (described or file.is_executable) or path.count("/") > 1:
                 beside.append(path)
                 continue
-            words = "is a program that ybs would offer to the model as a tool"
+            words = "is a program that ybs would offer to the model as a tool; what it loads from elsewhere in the project may change later"
             yield Item(place=visible(path), words=words, asks=described)
     if beside:
         words = f"has files beside these programs, which they may load: {', '.join(beside)}"
