@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from ybs.security.commands.wrappers import Reading
 
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
-ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w)\.\.(?:/|\Z)")
+ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w+)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w+)\.\.(?:/|\Z)")
+#: Programs that start git or ssh with the words behind `--`.
+_HAND_ON = ("gh", "glab")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
@@ -89,6 +91,10 @@ class Rule(Struct, frozen=True):
         named = (self.pattern or "").split()
         if not self.allows_part(part) or (words[0] == "git" and options.git_verb(words) != 1):
             return False
+        if words[0] in _HAND_ON and "--" in words:
+            handed = words[words.index("--") :]
+            if any(word[:1] == "-" and word not in named for word in handed[1:]):
+                return False  # options of the git or ssh that it starts
         names_script = len(named) > 1 and "*" not in named[1]
         if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
             return False

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from glob import iglob
 from itertools import islice
 from pathlib import Path
 
@@ -55,6 +56,9 @@ _GIVEN_ALL = re.compile(
 )
 #: What git does without changing a file of the project.
 _KEEPS = frozenset(["add", "commit", "push", "fetch", "status", "log", "diff", "show", "branch", "tag", "remote", "rev-parse", "ls-files", "describe", "config"])  # fmt: skip
+#: Short options in one word, before a path; how many files of a pattern are looked at.
+_OPTIONS = re.compile(r"\A-[A-Za-z]+(?=[^A-Za-z])")
+_MOST_MATCHES = 1_000
 _MOST_HOOKS, _MOST_NAMED, _MOST_BYTES, _MOST_PROGRAMS, _MOST_FOLLOWED = 100, 5, 64_000, 2_000, 40
 #: What a recipe or a script runs or loads, of all that it names, by the end of its name; what else it works on.
 _RUN = re.compile(
@@ -92,10 +96,11 @@ def changed_files(
 def may_run_changed(command: str, folder: Path, roots: Roots, since_ns: int) -> bool:
     """Return whether a command runs files that it does not name, and anything in the project was changed since then, or is by the command itself.
 
-    A rule stands for no such command: what `make`, a script or a test loads cannot be found by reading.
+    A rule stands for no such command: what `make`, a script or a test loads cannot be found by reading. Nor does it for one that names
+    a link in the project which leads out of it.
     """
     top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
-    if _runs_what_it_changed(command, folder, top, roots):
+    if _runs_what_it_changed(command, folder, top, roots) or _leads_out(command, folder, roots):
         return True
     if _takes_data(command) is not None:
         return False
@@ -107,6 +112,29 @@ def may_run_changed(command: str, folder: Path, roots: Roots, since_ns: int) -> 
     if is_known and not reach((there + command,), top, roots.host.home).unknown:
         return False
     return any(_is_changed_in(str(root), since_ns - _STEP_NS) for root in roots.folders)
+
+
+def _leads_out(command: str, folder: Path, roots: Roots) -> bool:
+    """Return whether a word of the command, or a pattern in it, names something outside by way of a link in the project."""
+    for run in parse(command).commands:
+        for word in run.words[1:]:
+            texts = {
+                word,
+                word.partition("=")[2],
+                *([word[2:], _OPTIONS.sub("", word)] if word[:1] == "-" else []),
+            }
+            for path in (folder / text for text in texts if text):
+                found = islice(iglob(str(path), include_hidden=True), _MOST_MATCHES)  # noqa: PTH207 - a text
+                if any(_is_way_out(each, roots) for each in (str(path), *found)):
+                    return True
+    return False
+
+
+def _is_way_out(path: str, roots: Roots) -> bool:
+    if roots.holds(Path(os.path.realpath(path))):
+        return False
+    above = Path(os.path.normpath(path)).parents
+    return any(roots.holds(Path(os.path.realpath(each))) for each in above)
 
 
 def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -> bool:
