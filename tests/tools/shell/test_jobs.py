@@ -47,6 +47,25 @@ def start(shells: Shells, command: str, *, most_chars: int = 1000) -> Job:
     return shells.jobs.start(command, Path.cwd(), most_chars=most_chars, live=live)
 
 
+def test_a_word_that_may_become_a_token_waits_for_its_end() -> None:
+    """Nothing would mask its two halves."""
+    output = CommandOutput(1000, streams=1)
+    for piece, told in (
+        (b"saw ghp_" + b"aB3d", "saw "),
+        (b"E5f", ""),
+        (b"", "ghp_" + "aB3dE5f"),  # as it was: nothing more comes for now
+        (b"G7 and\nport 8", "G7 and\nport 8"),
+        (b"000\nAre you sure? [y/n]", "000\nAre you sure? [y/n]"),
+        (b" 12345\xc3", " 12345"),
+        (b"\xa4 downloading", "\u00e4 downloading"),
+        (b"....", "...."),
+    ):
+        output.add(0, piece)
+        assert (output.take(is_last=False).text(), piece) == (told, piece)
+    output.add(0, b" ghp_" + b"aB3d")
+    assert output.take(is_last=True).text() == " ghp_" + "aB3d"
+
+
 @pytest.mark.integration
 async def test_each_reading_gives_what_is_new(shells: Shells, project: Path):
     job = start(shells, "echo a; while ! [ -e go ]; do sleep 0.01; done; echo b >&2; exit 4")

@@ -1,5 +1,6 @@
 """The output of a command, of any length: its ends in memory that does not grow, the whole in a file when it is long."""
 
+import re
 import threading
 from codecs import IncrementalDecoder, getincrementaldecoder
 from collections.abc import Callable
@@ -19,6 +20,10 @@ LOOK_SECONDS = 0.5  # between two of these
 _LOOK_BYTES, _LOOK_LINES, _SHOWN_BYTES = 2000, 3, 400
 _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 _RECENT_BYTES = 8_000
+#: The end of an output that may be the beginning of a token, which nothing would mask, and what words have that are none.
+_OPEN_WORD = re.compile(rb"[\w+/=.~-]{6,}\Z", re.ASCII)
+_IN_TOKENS = re.compile(rb"[0-9_-]")
+_MOST_OPEN = 1_000
 
 
 class KeptBytes:
@@ -91,10 +96,16 @@ class KeptBytes:
         in_lines = f" ({lines:,} lines)" if lines > 1 else ""
         return f"{head.removesuffix(chr(10))}\n[... {size:,} bytes{in_lines} left out ...]\n{tail}"
 
-    def split(self) -> bytes:
-        """Take the bytes of a character that has not come whole away from the end, and return them."""
+    def split(self, known: bytes = b"") -> bytes:
+        """Take what has not come whole away from the end and return it: a character, or a word that may become a token.
+
+        A word that is as it was (`known`) stays.
+        """
         end = self._tail or self._head
         part = bytes(end[len(_without_part(end)) :])
+        word = _OPEN_WORD.search(end, max(0, len(end) - _MOST_OPEN))
+        if not part and word and word[0] != known and _IN_TOKENS.search(word[0]):
+            part = bytes(word[0])
         if part:
             del end[-len(part) :]
             self.size -= len(part)
@@ -175,6 +186,7 @@ class CommandOutput:
         self._streams = [KeptBytes(most_chars) for _ in range(streams)]
         self._lock = threading.Lock()
         self._recent = bytearray()
+        self._open = b""
         self.overflow = overflow
 
     @property
@@ -207,12 +219,13 @@ class CommandOutput:
             self.overflow.add(data)
 
     def take(self, *, is_last: bool) -> KeptBytes:
-        """Return the new output of the first stream since the last call; a character cut in two waits for its end."""
+        """Return the new output of the first stream since the last call; a character or a token cut in two waits for its end."""
         with self._lock:
             taken, fresh = self._streams[0], KeptBytes(self._most_chars)
             self._streams[0] = fresh
             if not is_last:
-                fresh.add(taken.split())
+                self._open = taken.split(self._open)
+                fresh.add(self._open)
         return taken
 
     def join(self) -> None:
