@@ -40,13 +40,13 @@ def markdown_of(
 ) -> str:
     """Write a conversation down for people; thinking is left out. `about` says which model and where."""
     title = first_words(mask(firewall, Text(text=title or "A conversation")).text, _TITLE)
-    pieces, speaker = [f"# {title}\n\n{about}"], ""
-    for message in messages:
+    pieces, speaker = [f"# {title}\n\n{firewall.mask(about)}"], ""
+    for message in (mask(firewall, each) for each in messages):
         now = _speaker(message)
         if now and now != speaker:
             pieces.append(f"## {now}")
         speaker = now or speaker
-        pieces += _paragraphs(mask(firewall, message))
+        pieces += _paragraphs(message)
     return printable("\n\n".join(pieces)) + "\n"
 
 

@@ -129,11 +129,12 @@ class Journal:
 
         Never raises: what cannot be written waits, and the person hears of it once.
         """
-        if isinstance(event, PASSING) and not (
-            isinstance(event, events.RequestStarted) and event.decision
-        ):
+        is_request = isinstance(event, events.RequestStarted)
+        if isinstance(event, PASSING) and not is_request:
             return event
         clean = masked_event(self._firewall(), event)
+        if is_request and not event.decision:
+            return clean
         if agent != MAIN:
             self._add_others(event, clean, agent, started_by)
             return clean

@@ -1,6 +1,7 @@
 """The advice in a refusal is followed, and the call is allowed."""
 
 import shlex
+import subprocess
 from typing import Any
 
 import pytest
@@ -28,12 +29,21 @@ async def refused(policy: Policy, wanted: ToolCall, effect: Effect, subject: Sub
     return ""
 
 
+def words_of(line: str) -> list[str]:
+    """Return the words of a line as a shell reads it."""
+    if "$'" not in line:
+        return shlex.split(line)
+    assert line.isprintable()
+    say = ["bash", "-c", f"printf '%s\\0' {line}"]
+    return subprocess.run(say, capture_output=True, text=True, check=True).stdout.split("\0")[:-1]
+
+
 def followed(advice: str, safety: SafetySettings) -> list[tuple[str, Policy]]:
     """Start again with each way that the advice names."""
     ways = advice.partition("with ")[2].split(" or ")
     policies: list[tuple[str, Policy]] = []
     for way in ways:
-        words = shlex.split(way.partition(",")[0] if "--mode" in way else way)
+        words = words_of(way.partition(",")[0] if "--mode" in way else way)
         changes: dict[str, Any] = {}
         if "YBS_SAFETY__SANDBOX_NETWORK=true" in words:
             changes["sandbox_network"] = True

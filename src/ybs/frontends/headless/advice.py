@@ -58,7 +58,11 @@ _QUOTED: Final = ("allow_call", "allow_call_with_network", "add_folder", "log_in
 def _quoted(value: str) -> str:
     from shlex import quote  # only where something failed
 
-    return quote(value)
+    if value.isprintable():
+        return quote(value)
+    # In one line: what stands behind a line end would look like words of ybs's own.
+    escaped = value.encode("unicode_escape").decode().replace("'", "\\'")
+    return f"$'{escaped}'"
 
 
 def word(remedy: Remedy) -> str:

@@ -105,7 +105,8 @@ class Sessions:
 
     def cleaned(self, saved: "Saved") -> "Saved":
         """Mask the secrets in a title."""
-        return replace(saved, title=self.firewall.mask(saved.title))
+        mask = self.firewall.mask
+        return replace(saved, title=mask(saved.title), model=mask(saved.model))
 
 
 def list_them(here: Sessions, arguments: "Namespace") -> int:

@@ -32,7 +32,7 @@ _HELD = """
     .npmrc .corepack.env .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml .cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml
     .mvn gradle/wrapper .bazelrc .buckconfig .pants.rc .bundle/config .sbtopts .jvmopts ansible.cfg .terraformrc .ammonite
     .gdbinit .lldbinit .pdbrc .pdbrc.py .pythonrc .pythonrc.py sitecustomize.py usercustomize.py .irbrc .pryrc .byebugrc
-    .rdbgrc .rprofile .renviron .ghci .ocamlinit .iex.exs .erlang .psqlrc .sqliterc .radare2rc .noderc .perldb
+    .rdbgrc .rdbgrc.rb .rprofile .renviron .ghci .ocamlinit .iex.exs .erlang .psqlrc .sqliterc .radare2rc .noderc .perldb
 """
 _TOLD = """
     .github/workflows .github/actions .gitlab-ci.yml .gitlab-ci.yaml .gitlab/ci .circleci .travis.yml .travis.yaml
@@ -43,7 +43,8 @@ _TOLD = """
     .readthedocs.yaml .replit .codesandbox .stackblitzrc .dagger .earthly .concourse .screwdriver.yaml
     netlify.toml vercel.json render.yaml amplify.yml flake.nix shell.nix analysis_options.yaml .luacheckrc
     .php-cs-fixer.php .php-cs-fixer.dist.php jupyter_config.json jupyter_notebook_config.py jupyter_server_config.py jupyter_lab_config.py
-    .lintstagedrc .commitlintrc .czrc .pylintrc .flake8 .rubocop.yml
+    .lintstagedrc .commitlintrc .czrc .pylintrc pylintrc mypy.ini .flake8 .rubocop.yml .golangci.yml .golangci.yaml phpstan.neon phpstan.neon.dist
+    .lintr .formatter.exs .trunk/trunk.yaml jupyter_config.py latexmkrc .octaverc .merlin config.nims gradle.properties tools/bazel directory.packages.props
     .solargraph.yml .rspec .babelrc .ycm_extra_conf .clangd .ccls .yarn/releases .yarn/plugins .project .classpath
     .settings nbproject directory.build.props directory.build.targets directory.build.rsp .latexmkrc nuget.config omnisharp.json .config/dotnet-tools.json
     properties/launchsettings.json .swiftpm
@@ -51,7 +52,7 @@ _TOLD = """
 _READ = """
     agents.md agent.md agents.override.md agents.local.md claude.md claude.local.md gemini.md qwen.md code.md codex.md
     warp.md crush.md jules.md replit.md copilot.md copilot-instructions.md skill.md .cursorrules .windsurfrules
-    .clinerules .roorules .kilocoderules .goosehints .rules .aiderrules .augment-guidelines .github/copilot-instructions.md
+    .clinerules .continuerules .qoder/rules .roorules .kilocoderules .goosehints .rules .aiderrules .augment-guidelines .github/copilot-instructions.md
     .github/instructions .github/prompts .github/agents .github/chatmodes .github/skills identity.md soul.md
 """
 _BEGINNINGS: dict[str, Kind] = {
@@ -81,6 +82,7 @@ _ENDS: dict[str, Kind] = {
     ".sublime-workspace": "held",
     ".instructions.md": "read",
     ".chatmode.md": "read",
+    ".csproj.user": "told",
     ".mdc": "read",
 }
 _ANY_BEGINNING, _ANY_END = tuple(_BEGINNINGS), tuple(_ENDS)

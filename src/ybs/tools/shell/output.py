@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.5  # between two of these
 _LOOK_BYTES, _LOOK_LINES, _SHOWN_BYTES = 2000, 3, 400
 _BYTES_OF_A_CHARACTER = 4  # at most, in UTF-8
 _RECENT_BYTES = 8_000
-#: The end of an output that may be the beginning of a token, which nothing would mask, and what words have that are none.
+#: The end of an output that may be the beginning of a token, which nothing would mask, and a sign that most tokens have.
 _OPEN_WORD = re.compile(rb"[\w+/=.~-]{6,}\Z", re.ASCII)
 _IN_TOKENS = re.compile(rb"[0-9_-]")
 _MOST_OPEN = 1_000
