@@ -149,7 +149,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
-- A rule of `safety.outside_sandbox` ends with what this session changed. What an earlier session changed counts as yours. Hooks of git are followed as far as they name in plain words what they run and load.
+- A rule of `safety.outside_sandbox` ends with what this session changed. What an earlier session changed counts as yours. Behind a program that ybs does not know its star stands for all that this program can do: `aws *`, `npm *`, `kubectl *` or `wget *` can change settings of yours and have other programs run. Hooks of git are followed as far as they name in plain words what they run and load.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question; nor is what a background job changes while you read it.
@@ -268,6 +268,14 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | metadata of another issuer, and the answer of another issuer to the browser | held by the same |
 | a server at `https://` whose login, token, registration, revocation or resource metadata are at `http://`, or on this machine | code and secret went in plain text: refused: held by the same |
 | a token in two, three and four lines with pauses between, in progress of an MCP server too | its first parts stood in the stream: held by `tests/security/firewall/test_masking.py`, `tests/session/test_mcp.py` |
+| hooks of a trusted project in Python, Node.js, Perl, `sed` and `awk`, or with variables that programs obey (`PERL5OPT`, `PYTHONPATH`, `GIT_COMMON_DIR`, `git --git-dir`), after a file that they load changed (some 180 commands) | six kinds could write in the project: all such hooks only read it: held by `tests/trust/test_reach.py` |
+| a tool of a trusted project that runs a file outside of its folder | nobody was told: consent says so |
+| a rule `git *` or `gh *` that lets out: a link of the repository that leads out (`git commit -F LINK`, `git diff --no-index`, a pattern), `-aF/etc/x`, `gh … -- -c core.sshCommand=x` (some 230 commands) | was covered by the rule: held by `tests/session/test_outside_sandbox.py` |
+| variables that your settings name for a key under a name that says nothing, keys of channels and in headers, values that look like a path or a template | went to the model: masked: held by `tests/agent/test_secrets.py` and `tests/security/firewall/test_masking.py` |
+| what a command's file printed, an argument, a paste or piped input, with `@~/diary.txt` in it, taken back by `/undo` and sent again | the file was attached: held by `tests/commands/test_undo.py` |
+| a link in the project that leads out, named by its whole path, in an editor too | was attached unasked: held by `tests/session/test_mentions.py` |
+| a token that a background job prints in two times | its halves were told one by one: held by `tests/tools/shell/test_jobs.py` |
+| a token as the name of the model; a model's command with line ends in the advice of `--print` | stood in the stream and the export, and lines looked like ybs's: masked, and on one line: held by `tests/frontends/headless/test_advice.py` |
 | a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
 
 ## Escapes

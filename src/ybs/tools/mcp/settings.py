@@ -12,6 +12,7 @@ from ybs.config.report import mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, replace_references
 from ybs.core.decoding import decodable
+from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.vault import own_secrets
 from ybs.security.own_programs import IN_PROJECT, project_variables
 from ybs.tools.mcp.listed import server_part
@@ -165,6 +166,9 @@ class Server(Struct, frozen=True, kw_only=True):
             for name, value in self.headers.items()
             if name.lower() in ("authorization", "cookie")
         ]
+        shown = zip(self.args, mask_words(self.args), strict=True)
+        hidden = [word.rpartition("=")[2] for word, masked in shown if masked != word]
+        keys += [word for word in hidden if is_random(word.encode())]
         return own_secrets({**self.env, **named}, [*keys, self.oauth.client_secret])
 
     @property
