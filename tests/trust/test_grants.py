@@ -188,7 +188,7 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         '.ybs.json: runs programs at Stop: hooks type "command", command "./hook.sh --now"',
         ".ybs.json: starts or reaches the MCP server files: "
         'command "node", args "server.js", env T "${TOKEN}"',
-        '.ybs.json: lets the model run these programs: name "x", path "./x"',
+        '.ybs.json: lets the model run these programs, and what they load from elsewhere in the project, which may change later: name "x", path "./x"',
         '.ybs.json: looks for tools, which are programs, in "./more"',
         'Your variable TOKEN goes to "node" (the MCP server files): not granted',
     ]

@@ -37,7 +37,10 @@ _SETTINGS = {
     ("llm", "provider"): "chooses the provider",
     ("local", "hub"): "downloads models from",
     ("local", "server"): "starts this program to serve the local model:",
-    ("tools", "external"): "lets the model run these programs:",
+    (
+        "tools",
+        "external",
+    ): "lets the model run these programs, and what they load from elsewhere in the project, which may change later:",
     ("tools", "search_paths"): "looks for tools, which are programs, in",
 }
 #: What the entries of a section do; `{name}` is the entry's.
