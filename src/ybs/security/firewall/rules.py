@@ -223,7 +223,7 @@ _MORE = (
     SecretRule("freemius-key", (b"secret_key",), rb"(?i:secret_key)[\"']\s{0,5}=>\s{0,5}[\"'](sk_[^\s\"']{29})[\"']", 3.0, everywhere=True),
     SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key"),
     SecretRule("private-key", (b"-----end",), rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key-end", everywhere=True),
-    SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
+    SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:(?:\d{1,6}[\t:])?[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
     SecretRule("private-key", (b'"d"',), rb'"d"\s{0,4}:\s{0,4}"([\w-]{43,700})"', 3.5, near=b'"kty"', everywhere=True),
     SecretRule("age-key", (b"age-secret-key-1",), rb"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}", 0.0, "sure"),
     SecretRule("jwt", (b"ey",), EDGE + rb"ey[A-Za-z0-9_-]{12,4096}\.ey[\w/\\-]{8,8192}\.(?:[\w/\\-]{10,2048}={0,2})?", 3.0, least=24),
