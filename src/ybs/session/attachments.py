@@ -336,9 +336,11 @@ class AttachmentFinder:
     def _link(self, name: str) -> str:
         """Return why the person is asked about a name that leads outside: on the way a link does that which lies in the project."""
         above = Path(os.path.normpath(self._roots.folder / name)).parents
-        return (
-            LINK if any(self._roots.holds(Path(os.path.realpath(each))) for each in above) else ""
-        )
+        try:
+            is_link = any(self._roots.holds(Path(os.path.realpath(each))) for each in above)
+        except (OSError, ValueError):  # it is exchanged at this moment
+            is_link = True
+        return LINK if is_link else ""
 
     def _miss(self, name: str) -> None:
         """Note a mention that fits nothing, where it can only have been meant as a path."""

@@ -35,7 +35,7 @@ async def test_sessions_projects_and_what_waits_move_along(tmp_path: Path) -> No
         for place in (old, other):
             await moving.enter(place, GUEST)
             await moving.bind(key_of(place, GUEST), "shop")
-            await moving.noted(key_of(place, GUEST), f"session of {place.chat}")
+            await moving.noted(key_of(place, GUEST), session=f"session of {place.chat}")
             await Outbox(chat.store, {}).post(place, "hello", id=place.chat)
         await moving.enter(chat.place(GUEST, NEW), GUEST)
         waiting = chat.incoming("later", GUEST, OLD)

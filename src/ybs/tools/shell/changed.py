@@ -131,10 +131,12 @@ def _leads_out(command: str, folder: Path, roots: Roots) -> bool:
 
 
 def _is_way_out(path: str, roots: Roots) -> bool:
-    if roots.holds(Path(os.path.realpath(path))):
-        return False
     above = Path(os.path.normpath(path)).parents
-    return any(roots.holds(Path(os.path.realpath(each))) for each in above)
+    try:
+        real, *others = (Path(os.path.realpath(each)) for each in (path, *above))
+    except (OSError, ValueError):  # it is exchanged at this moment
+        return True
+    return not roots.holds(real) and any(map(roots.holds, others))
 
 
 def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -> bool:
