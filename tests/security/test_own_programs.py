@@ -403,10 +403,15 @@ def test_trust_of_a_run_counts_also_where_the_project_wants_nothing(project: Pat
         ("PYTHON_EGGS", "/srv/p/x:/p:/q", "/srv/p/x:/q"),
         ("EMPTY", "", ""),
         ("ODD", "/a\0b", None),
+        ("BASH_ENV", "$HOME/p/x.sh", None),
+        ("BASH_ENV", "${HOME}/q/x.sh", "${HOME}/q/x.sh"),
+        ("GIT_CONFIG_VALUE_0", "~/p/x", None),
+        ("NODE_OPTIONS", "--import=file:///%70/x.mjs", None),
+        ("NODE_OPTIONS", "--require /\\p/x.js", None),
     ],
 )
 def test_nothing_in_the_environment_leads_into_the_project(name: str, value: str, left: str | None):
-    assert away_from(["/p"], {name: value}).get(name) == left
+    assert away_from(["/p", "/h/p"], {name: value, "HOME": "/h"}).get(name) == left
 
 
 def test_the_home_folder_as_the_project_keeps_the_persons_own_programs(home: Path):

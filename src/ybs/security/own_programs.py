@@ -8,8 +8,10 @@ folders that tools may write (`--add-dir`) nothing leads ever: trust in a projec
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -27,6 +29,7 @@ WHY_APART: Final = (
     'trust in the project, or "cwd": "project" in its entry, lets it start there'
 )
 _BETWEEN = lazy(r"[\s;,='\"@()]+")
+_HOME = lazy(r"\$\{?HOME\b\}?|~(?=/)")
 #: Enters the folder that stands before the command.
 _ENTER = 'cd "$0" && exec "$@"'
 
@@ -121,23 +124,31 @@ def away_from(
     """
     if but and all(each in but for each in folders):
         return environ
-    kept = {name: _led_away(name, value, folders, but) for name, value in environ.items()}
+    leads = partial(_leads_into, folders=folders, but=but, home=environ.get("HOME", ""))
+    kept = {
+        name: _led_away(name, value, leads, is_bound=not but) for name, value in environ.items()
+    }
     return {name: value for name, value in kept.items() if value is not None}
 
 
-def _led_away(name: str, value: str, folders: Sequence[str], but: Sequence[str]) -> str | None:
+def _led_away(name: str, value: str, leads: Callable[[str], bool], *, is_bound: bool) -> str | None:
     entries = value.split(os.pathsep)
-    left = [each for each in entries if not _leads_into(each, folders, but)]
-    if name.endswith("PATH") and not but:
+    left = [each for each in entries if not leads(each)]
+    if name.endswith("PATH") and is_bound:
         left = [each for each in left if each.startswith("/")]
     elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
         return None  # no list of paths, so half of it would mean something else
     return os.pathsep.join(left) if left or not value else None
 
 
-def _leads_into(entry: str, folders: Sequence[str], but: Sequence[str]) -> bool:
-    """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`."""
-    words = [entry, *_BETWEEN().split(entry)]
+def _leads_into(entry: str, *, folders: Sequence[str], but: Sequence[str], home: str) -> bool:
+    """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`.
+
+    It may be written as an address, with escapes, or from the home folder on.
+    """
+    texts = {entry, unquote(entry), entry.replace("\\", "")}
+    texts |= {_HOME().sub(lambda _: home, each) for each in texts}
+    words = [word for text in texts for word in (text, *_BETWEEN().split(text))]
     paths = ["/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word]
     try:
         reals = [os.path.realpath(path) for path in paths]

@@ -91,10 +91,9 @@ class Rule(Struct, frozen=True):
         named = (self.pattern or "").split()
         if not self.allows_part(part) or (words[0] == "git" and options.git_verb(words) != 1):
             return False
-        if words[0] in _HAND_ON and "--" in words:
-            handed = words[words.index("--") :]
-            if any(word[:1] == "-" and word not in named for word in handed[1:]):
-                return False  # options of the git or ssh that it starts
+        handed = words[words.index("--") :] if words[0] in _HAND_ON and "--" in words else []
+        if any(word[:1] == "-" and word not in named for word in handed[1:]):
+            return False  # options of the git or ssh that it starts
         names_script = len(named) > 1 and "*" not in named[1]
         if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
             return False
