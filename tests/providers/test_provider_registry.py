@@ -440,6 +440,18 @@ def test_an_address_in_the_environment_that_cannot_be_read_is_an_error_and_no_ot
         chosen_provider(Host.of({"OLLAMA_HOST": "a b"}), Config(), "ollama")
 
 
+async def test_the_key_of_ollamas_cloud_goes_to_no_port_of_this_machine():
+    secret = "k" * 24
+    async with OllamaServer(["one"]) as server:
+        host = Host.of({"OLLAMA_HOST": server.url, "OLLAMA_API_KEY": secret})
+        model = create_model(host, Config(), provider="ollama", model="m")
+        said = [event async for event in model.stream(Request("", (UserMessage.of("hi"),)))]
+        await model.aclose()
+    assert said
+    assert server.requests
+    assert secret not in str([each.headers for each in server.requests])
+
+
 def test_no_key_goes_in_clear_text_to_an_address_of_the_environment():
     environ = {"OLLAMA_HOST": "gpu.example.org", "OLLAMA_API_KEY": "k"}
     with pytest.raises(ConfigError, match="OLLAMA_API_KEY unencrypted"):

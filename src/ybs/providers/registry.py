@@ -7,7 +7,7 @@ for the one that is asked for.
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -458,10 +458,16 @@ def _stored(host: Host, provider: Provider, endpoint: str) -> str | None:
     return stored_key(host, provider.name, place_of(endpoint))
 
 
+#: The variable of Ollama's cloud.
+_OLLAMA_KEY: Final = ("OLLAMA_API_KEY",)
+
+
 def _key(host: Host, provider: Provider, endpoint: str) -> str | None:
     """Return the key, or None where none is needed. Raises AuthError, and ConfigError where it would leak."""
     server = host_of(endpoint)
     own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, host.environ)
+    if provider.key_variables == _OLLAMA_KEY and is_loopback(server):
+        found = None  # it is for Ollama's cloud, and any program may have the port here
     key = own or found or _stored(host, provider, endpoint)
     variable = next(iter(provider.key_variables), "its key")
     is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(server)
