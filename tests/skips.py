@@ -13,6 +13,7 @@ EXPECTED = (
     "NOT TESTED: only root can try both users",
     "NOT TESTED: this interpreter is no toolchain of the home folder",  # it is the system's
     "NOT TESTED: node is not installed",  # only the client in JavaScript needs it
+    "NOT TESTED: cargo is not installed",  # no machine needs a toolchain for Rust but to see that one works in the sandbox
     "NOT TESTED: npm is not installed",  # it brings clients that others wrote, for a slow test
     "NOT TESTED: libfaketime is not installed",  # only clocks that jump need it, in slow tests
     "NOT TESTED: ps is not installed",  # small containers have none, and /proc in its place
