@@ -73,16 +73,16 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
-  runs files which it does not name (`make`, `npm run`, a script that loads others, any program that ybs does not know) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. `.env` is
+  runs files which it does not name (`make`, `npm run`, a script that loads others, any program that ybs does not know) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. A local server that nobody chose is asked at its usual port without a key. `.env` is
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
-  there either. What libraries start in ybs's own process is judged as it starts: a program that lies where ybs works, by its path or as PATH leads to it, is refused (an audit hook). No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
+  there either, nor from a project's folder that an editable install beside ybs names (`src/ybs/config/editables.py`). What libraries start in ybs's own process is judged as it starts: a program that lies where ybs works, by its path or as PATH leads to it, is refused (an audit hook). No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
 - **Other agents** (`agents.acp`) are named by your own settings alone, and begin only in a project that you trust. The sandbox stands around the program and all that it starts: it has the network and its login, which it could therefore send away, a copy of the project (or the project
   read-only), and nothing else of yours. What it asks for is judged as calls of ybs's own tools are, and what it changed unasked is judged before it is merged. The firewall stands before what it reads and writes through ybs, not before what it reads by itself in its copy
   (`tests/conductor/acp/test_acp_agents.py`).
 - **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
-  start in a folder of ybs's, nothing in their environment leads into the project, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
+  start in a folder of ybs's that lies in no project, nothing in their environment leads into the project or the repository around it, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
 - **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
@@ -149,9 +149,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - With the network open a command can send away what it can read.
-- Before trust the project is the folder that ybs was started in: started below the top of a repository, a `PATH` or variable of yours that leads to that top stays in force for your own hooks, agents and editor. The folder in which your own
-  programs start lies in ybs's state folder or among temporary files: where you have put one of these into a project, programs that look upward (`npx`) find what lies there. Where ybs runs from a project's `.venv` in which the project itself is installed as editable, a new module in its source folder by a name that Python looks for may be imported by the next Python of that `.venv`.
-- `ybs models list` and `/model` ask the usual ports of local servers, and send the keys of LM Studio and vLLM to whoever listens there.
+- Started below the top of a project that is no repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of yours that leads above it stays in force. Where your home folder itself
+  lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
 - A rule of `safety.outside_sandbox` ends with what this session changed. What an earlier session changed counts as yours. Behind a program that ybs does not know its star stands for all that this program can do: `aws *`, `npm *`, `kubectl *` or `wget *` can change settings of yours and have other programs run. Hooks of git are followed as far as they name in plain words what they run and load. What changed in folders of dependencies and in caches (`node_modules`, `.venv`, `__pycache__`) is not looked at for them.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
@@ -279,6 +278,9 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a link in the project that leads out, named by its whole path, in an editor too | was attached unasked: held by `tests/session/test_mentions.py` |
 | a token that a background job prints in two times | its halves were told one by one: held by `tests/tools/shell/test_jobs.py` |
 | a token as the name of the model; a model's command with line ends in the advice of `--print` | stood in the stream and the export, and lines looked like ybs's: masked, and on one line: held by `tests/frontends/headless/test_advice.py` |
+| ybs in the project's `.venv`, the project installed there as editable; a module that Python looks for on other systems (`src/msvcrt.py`), or that packages can do without | ran at `/doctor` and at the next start: held by `tests/security/test_own_code.py` |
+| ybs started in a folder of a repository, `PATH` and `BASH_ENV` lead to its top; in a submodule; `TMPDIR`, `XDG_STATE_HOME` or `YBS_HOME` in the project, `node_modules` above the folder in which hooks and CLI agents start | ran: held by `tests/security/test_own_programs.py` |
+| `ybs models list` and `/model`, another program at the usual port of vLLM or LM Studio | got their key: held by `tests/providers/test_reachable.py` |
 | a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
 
 ## Escapes

@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -178,6 +178,31 @@ class Machines:
         """Wait until one of them leads."""
         before = self.platform.polls
         await self.platform.until(lambda: self.platform.polls > before, 40)
+
+    async def until(self, is_so: Callable[[], object], seconds: float = 40) -> None:
+        """Wait until something holds; else say where everything stands, and in which lines the gateways do."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not is_so():  # noqa: ASYNC110 - other processes
+                    await asyncio.sleep(0.05)
+        except TimeoutError as error:
+            raise AssertionError(await self._stand()) from error
+
+    async def _stand(self) -> str:
+        lines = [
+            f"{each.chat}: {each.text[:200]!r} {bool(each.buttons)}" for each in self.platform.sent
+        ]
+        for table in ("workers", "lease", "chats", "questions"):
+            lines += [f"{table}:", self.server.ask(f"SELECT * FROM {table}")]
+        columns = "id, key, state, session, turns, tries, worker, live, showing"
+        lines += ["inbox:", self.server.ask(f"SELECT {columns} FROM inbox")]
+        lines += ["ledger:", self.server.ask("SELECT number, id, state, tries, error FROM ledger")]
+        for each in self.all:
+            if each.is_running and each.process is not None:
+                each.process.send_signal(signal.SIGABRT)  # which has it print its stacks
+                await each.process.wait()
+            lines.append((each.home / "stderr").read_text()[-6_000:])
+        return "\n".join(lines)
 
     def transcripts(self) -> Iterable[str]:
         """Return the transcripts as the database has them."""

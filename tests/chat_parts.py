@@ -64,10 +64,6 @@ class Ledger:
         post = Posted(id=id, place=place, text=text, buttons=flat, file=file, edits=edits)
         self.posted.setdefault(id, post)
 
-    async def message_of(self, id: str) -> str:
-        """Return a made-up id of a message."""
-        return f"message of {id}" if id in self.posted else ""
-
 
 class RunningChats:
     """Stands in for the sessions of chats: all keys have the one that is given."""

@@ -172,11 +172,11 @@ async def test_only_models_that_can_be_talked_to_are_offered() -> None:
 async def test_nobody_beyond_this_machine_is_asked_for_models(monkeypatch):
     asked: list[str] = []
 
-    async def ask(_host: Host, _config: Config, name: str) -> list[str]:
-        asked.append(name)
+    async def ask(_host: Host, _config: Config, provider: Provider) -> list[str]:
+        asked.append(provider.name)
         return ["m"]
 
-    monkeypatch.setattr(reach, "list_models", ask)
+    monkeypatch.setattr(reach, "_listed", ask)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         here = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         places = {"here": here, "down": "http://127.0.0.1:1", "far": "https://models.example.org"}

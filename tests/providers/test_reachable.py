@@ -10,6 +10,7 @@ from raw_http import Scripted, http
 
 from hosts import this_host
 from scripted import OllamaServer, OpenAIServer
+from ybs.config.presets import PRESETS
 from ybs.config.schema import Config, Endpoint, IncognitoSettings, LlmSettings
 from ybs.config.sections import ModelEntry
 from ybs.providers import nearby, reachable
@@ -105,3 +106,20 @@ async def test_a_server_on_a_usual_port_is_listed_too(monkeypatch: pytest.Monkey
         assert [each.name for each in found["lmstudio"].models] == ["m"]
         known = await found_in(own(mine=server.url))
     assert "lmstudio" not in known
+
+
+async def test_a_server_that_nobody_chose_gets_no_key(serve: Serve, monkeypatch):
+    """Any program of this machine may have its usual port."""
+    monkeypatch.setenv("VLLM_API_KEY", "of-vllm")
+    server = await serve(http('{"data": [{"id": "m"}]}', type=JSON))
+    preset = msgspec.structs.replace(PRESETS["vllm"], endpoint=server.url)
+    monkeypatch.setitem(PRESETS, "vllm", preset)
+    found = (await found_in(Config()))["vllm"]
+    names = await reachable.models_here(this_host(), "vllm", Config())
+    assert [each.name for each in found.models] == names == ["m"]
+    assert server.asked
+    assert not any("authorization" in each.headers for each in server.asked)
+    server.asked.clear()
+    await found_in(Config(llm=LlmSettings(provider="vllm")))
+    await reachable.list_models(this_host(), Config(), "vllm")
+    assert {each.headers["authorization"] for each in server.asked} == {"Bearer of-vllm"}

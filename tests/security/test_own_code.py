@@ -293,6 +293,39 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
         finder.unlink()
 
 
+#: What Python's library looks for and has on other systems alone, and what pip and other packages can do without.
+MISSING = ("msvcrt", "nt", "winreg", "_winapi", "_overlapped", "_scproxy", "brotli", "chardet", "simplejson", "cryptography", "PIL")  # fmt: skip
+
+
+def test_no_module_is_loaded_by_a_name_that_nothing_else_has(make, tmp_path):
+    """The project is installed as editable: its `src` stands behind all folders in which Python looks for modules."""
+    installed, mark = make("plain", "bubblewrap"), tmp_path / "mark"
+    more = installed.project / "more"
+    more.mkdir(exist_ok=True)
+    (installed.project / "a.pdf").write_bytes(b"%PDF-1.4\n" + b"rubbish " * 50)
+    pth = installed.real / installed.site / "project.pth"
+    pth.write_text(f"{more}\n")
+    for name in MISSING:
+        (more / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r} + ' ')\n")
+    environ = {"HOME": str(installed.home), "PATH": os.environ["PATH"], "PIP_NO_INDEX": "1"}
+    try:
+        told, _ = installed.run(call("read_file", path="a.pdf"))
+        assert "a.pdf" in told
+        assert not mark.exists(), mark.read_text()
+        for words in (("doctor",), ("models", "list"), ("models", "install"), ("map",)):
+            subprocess.run(
+                [installed.named / "bin/python", installed.named / "bin/ybs", *words],
+                env=environ, cwd=installed.project, capture_output=True, timeout=60,
+                stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+            assert not mark.exists(), (words, mark.read_text())
+        control = [installed.named / "bin/python", "-P", "-c", "import msvcrt"]
+        subprocess.run(control, env=environ, cwd="/", check=True)
+        assert mark.read_text() == "msvcrt "
+    finally:
+        pth.unlink()
+
+
 def test_another_environment_of_the_project_is_written_as_before(make, sandbox):
     installed = make("plain", sandbox)
     EnvBuilder(symlinks=True).create(installed.project / "other/env")

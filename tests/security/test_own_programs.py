@@ -19,9 +19,11 @@ from trusting import put
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import run_hook
+from ybs.config.host import Host
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
+from ybs.security.launcher import persons_program
 from ybs.security.own_programs import OwnPrograms, Start, away_from, start_folder
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident
@@ -412,6 +414,60 @@ def test_trust_of_a_run_counts_also_where_the_project_wants_nothing(project: Pat
 )
 def test_nothing_in_the_environment_leads_into_the_project(name: str, value: str, left: str | None):
     assert away_from(["/p", "/h/p"], {name: value, "HOME": "/h"}).get(name) == left
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("mark", [".git", ".jj"])
+async def test_in_a_folder_of_a_repository_nothing_leads_to_its_top_either(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch, mark: str
+):
+    """Somebody works in one package of a repository; their PATH has its top's programs, which nobody trusted."""
+    top = attack.project
+    (top / mark).mkdir(exist_ok=True)
+    package = top / "packages/web"
+    package.mkdir(parents=True)
+    (package / ".git").write_text("gitdir: ../../.git/modules/web")  # as of a submodule
+    put(top, "env.sh", f"{top}/check.sh\n")
+    monkeypatch.setenv("PATH", f"{top}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("BASH_ENV", str(top / "env.sh"))
+    inside = Attack.__new__(Attack)
+    inside.project, inside.home, inside.listener = package, attack.home, attack.listener
+    for action in ("show", "give"):
+        trust(this_host(), action, package)
+        async with environment(inside) as found:
+            away = found.host.roots
+            assert persons_program("prettier", away_from=away, environ=os.environ) is None
+            for command in ("prettier", "bash -c true"):
+                await hooked(found, command)
+                ran = attack.stolen() != []
+                assert ran is (action == "give"), command
+
+
+def test_the_repository_around_a_folder_is_the_outermost_below_the_home_folder(tmp_path: Path):
+    home, other = tmp_path / "home", tmp_path / "srv"
+    host = Host.of({"HOME": str(home)})
+    for folder in (home / ".git", home / "src/a/.git", home / "src/a/b/.git", home / "src/a/b/c", other / "x/.hg", other / "x/y"):  # fmt: skip
+        folder.mkdir(parents=True)
+    (other / "link").symlink_to(other / "x/y")
+    assert host.whole_project(home / "src/a/b/c") == home / "src/a"
+    assert host.whole_project(home / "src/a") == home / "src/a"
+    assert (
+        host.whole_project(home / "src") == home / "src"
+    )  # the one of the home folder is the person's
+    assert host.whole_project(other / "link") == other / "x"
+    host.work_in(home / "src/a/b", other / "link", home)
+    assert host.roots == {home / "src/a/b", home / "src/a", other / "link", other / "x"}
+
+
+def test_programs_start_in_no_folder_below_a_project(project: Path):
+    """Programs look upward from where they start: `npx` for `node_modules`."""
+    host = Host.of({"HOME": str(project.parent), "XDG_STATE_HOME": str(project / "state")})
+    own_programs = OwnPrograms(Roots(host, project), lambda: False)
+    own_programs.start("x")  # of a host that works elsewhere
+    host.work_in(project)
+    with pytest.raises(ToolError, match=r"lies in a project.*XDG_STATE_HOME"):
+        own_programs.start("x")
+    assert own_programs.start("x", in_project=True).folder == project
 
 
 def test_the_home_folder_as_the_project_keeps_the_persons_own_programs(home: Path):

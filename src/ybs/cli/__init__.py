@@ -60,8 +60,10 @@ def prepare_process(words: Sequence[str]) -> None:
     gc.set_threshold(*GARBAGE)
     atexit.register(gc.freeze)  # else Python's own end would look through every object for garbage
     if words != VERSION:  # nothing is imported for that
+        from ybs.config.editables import leave_out
         from ybs.finder import install, load_msgspec
 
+        leave_out()
         install()
         load_msgspec()
 

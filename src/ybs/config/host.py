@@ -16,6 +16,8 @@ from ybs.core.leases import Leases
 
 #: The home folder of an account that has none, as Debian names it.
 _NOWHERE = Path("/nonexistent")
+#: What the tops of repositories hold.
+_REPOSITORIES = (".git", ".hg", ".jj", ".svn")
 _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
 
 
@@ -55,7 +57,20 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
 
     def work_in(self, *folders: Path) -> None:
         """Note folders that hold a project. The home folder, and what lies above it, is the person's and none."""
-        self.roots.update(each for each in folders if not self.home.is_relative_to(each))
+        wholes = (*folders, *(self.whole_project(each) for each in folders))
+        self.roots.update(each for each in wholes if not self.home.is_relative_to(each))
+
+    def whole_project(self, folder: Path) -> Path:
+        """Return the outermost repository around a folder, or the folder itself: its files came from the same place.
+
+        One that holds the home folder is the person's own, and no project.
+        """
+        folder, home = folder.resolve(), self.home.resolve()
+        above = [each for each in folder.parents if not home.is_relative_to(each)]
+        for each in reversed(above):
+            if any(os.path.lexists(each / mark) for mark in _REPOSITORIES):
+                return each
+        return folder
 
     @property
     def user_config_file(self) -> Path:

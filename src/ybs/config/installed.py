@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ybs.config.editables import take_back
 from ybs.core.errors import ConfigError
 
 _OWN = "ybs"
@@ -33,7 +34,7 @@ class EntryPoint(Struct, frozen=True, kw_only=True):
         """Import the module and return what is named in it. Raises ConfigError, whatever goes wrong there."""
         module, _, names = self.value.partition("[")[0].strip().partition(":")
         try:
-            found: Any = import_module(module)
+            found: Any = _imported(module)
             for name in filter(None, names.split(".")):
                 found = getattr(found, name)
         except (Exception, SystemExit) as error:  # somebody else's code: it may do anything
@@ -44,6 +45,15 @@ class EntryPoint(Struct, frozen=True, kw_only=True):
         """Return an error that names the package and what is wrong with this part of it."""
         place = f"{self.group} {self.name} ({self.value})"
         return ConfigError(f"The plugin {self.package} does not work: {place}: {what}")
+
+
+def _imported(module: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0] or not take_back(module):
+            raise
+    return import_module(module)
 
 
 def site_folders() -> Sequence[str]:

@@ -30,6 +30,7 @@ from ybs.providers.registry import (
     chosen_provider,
     client_of,
     create_model,
+    guessed_provider,
     open_model,
     price_at,
     provider_names,
@@ -152,13 +153,17 @@ async def models_here(host: Host, name: str, config: Config) -> list[str]:
     if not (found.is_here and found.is_ready):
         return []
     with suppress(ConfigError, ModelError, TimeoutError):
-        return await in_time(list_models(host, config, name))
+        provider = guessed_provider(host, config, name)
+        return await in_time(_listed(host, config, provider))
     return []
 
 
 async def list_models(host: Host, config: Config, provider: str | None = None) -> list[str]:
-    """Ask a provider for the names of its models. Raises ConfigError and ModelError."""
-    found = chosen_provider(host, config, provider)
+    """Ask a provider that the person chose for the names of its models. Raises ConfigError and ModelError."""
+    return await _listed(host, config, chosen_provider(host, config, provider))
+
+
+async def _listed(host: Host, config: Config, found: Provider) -> list[str]:
     if found.make is not None:
         model = found.make(host, config, None)
     else:
@@ -300,9 +305,9 @@ async def _reached(host: Host, config: Config, name: str, *, everywhere: bool) -
 
 async def _models_of(host: Host, config: Config, name: str) -> list[ReachedModel]:
     """Return a provider's models. Raises ConfigError and ModelError."""
-    provider = chosen_provider(host, config, name)
+    provider = guessed_provider(host, config, name)
     if provider.make is not None:
-        names = await list_models(host, config, name)
+        names = await _listed(host, config, provider)
         return [_reached_model(config, provider, each, ModelFacts(), {}) for each in names]
     client = client_of(host, provider, config)
     try:

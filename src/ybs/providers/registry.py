@@ -101,6 +101,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     is_installed: Callable[[Host], bool] | None = None
     locate: Callable[[Mapping[str, str]], str] | None = None
     is_moved: bool = False
+    #: Nobody chose it: it is asked at its usual port, which any program of this machine may have, and gets no key.
+    is_guessed: bool = False
     #: The server listens here, and `endpoint` says only how it speaks.
     unix_socket: Path | None = None
 
@@ -233,6 +235,14 @@ def chosen_provider(host: Host, config: Config, name: str | None = None) -> Prov
     if name != configured or not config.llm.endpoint:
         found = _located(found, host.environ)
     return _with_settings(found, config) if name == configured else found
+
+
+def guessed_provider(host: Host, config: Config, name: str) -> Provider:
+    """Return a provider as it is asked without being chosen. Raises ConfigError as `chosen_provider` does."""
+    found = chosen_provider(host, config, name)
+    is_named = name == chosen_name(config) or name in config.providers or found.is_moved
+    is_guessed = not is_named and found.make is None and is_loopback(host_of(found.endpoint))
+    return replace(found, is_guessed=is_guessed)
 
 
 def client_of(
@@ -466,6 +476,8 @@ def _key(host: Host, provider: Provider, endpoint: str) -> str | None:
     """Return the key, or None where none is needed. Raises AuthError, and ConfigError where it would leak."""
     server = host_of(endpoint)
     own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, host.environ)
+    if provider.is_guessed:
+        return None
     if provider.key_variables == _OLLAMA_KEY and is_loopback(server):
         found = None  # it is for Ollama's cloud, and any program may have the port here
     key = own or found or _stored(host, provider, endpoint)

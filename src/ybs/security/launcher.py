@@ -52,6 +52,8 @@ _FOLDERS = (
     *("DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "RUBYLIB"),
 )
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
+#: What ybs's own Python begins with.
+_BEGINNING: Final = str(Path(__file__).with_name("own_python.py"))
 #: The folder in which this ybs is found.
 _OWN_PACKAGES = str(Path(__file__).parents[2])
 
@@ -127,14 +129,18 @@ def shell_command(command: str) -> list[str]:
     return [program, "--norc", "-c", command] if program else ["/bin/sh", "-c", command]
 
 
-def python(*words: str) -> list[str]:
-    """Return the command that runs these words with ybs's own Python. Raises FileNotFoundError where there is none.
+def python(how: str, what: str, *words: str, options: Sequence[str] = ("-P",)) -> list[str]:
+    """Return the command that runs a module (`how` is `-m`), a text (`-c`) or a file ("") with ybs's own Python.
 
-    -P keeps Python from importing modules out of the folder that it stands in.
+    It looks for modules where this process does: not in the folder that it stands in (`options`: -P, or -I, which says so too),
+    nor in those of projects that are installed beside ybs as editable. Raises FileNotFoundError where there is no Python.
     """
     if not sys.executable:
         raise FileNotFoundError(ENOENT, "there is no Python to start")
-    return [sys.executable, "-P", *words]
+    if what == "ybs":  # which begins by this itself
+        return [sys.executable, *options, how, what, *words]
+    path = "\n".join(each for each in sys.path if each.startswith("/"))
+    return [sys.executable, *options, _BEGINNING, path, how, what, *words]
 
 
 def environ_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[str, str]:

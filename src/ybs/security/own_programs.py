@@ -7,7 +7,7 @@ folders that tools may write (`--add-dir`) nothing leads ever: trust in a projec
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -63,29 +63,50 @@ class OwnPrograms:
         if in_project or self._trusts_project():
             environ = away_from(self._untrusted(), host.environ, but=self._projects)
             return Start(folder=project, environ=environ, is_apart=False)
-        folder = start_folder(host, key)
         try:
-            private_file.make_folder(folder)
+            folder = made_start_folder(host, key)
         except ConfigError as error:
             raise ToolError(str(error)) from error
         environ = away_from(self._untrusted(), host.environ)
-        return Start(folder=folder.resolve(), environ=environ, is_apart=True)
+        return Start(folder=folder, environ=environ, is_apart=True)
 
     @property
     def _projects(self) -> tuple[str, ...]:
-        """The project's folder, and where it is a copy, that of the project."""
-        return tuple(str(each) for each in (self._roots.folder, self._original) if each)
+        """The project's folder, and where it is a copy, that of the project; each with the repository around it."""
+        return self._wholes(each for each in (self._roots.folder, self._original) if each)
 
     def _untrusted(self) -> list[str]:
         """Return the folders whose files may be anybody's. One that holds the home folder holds the person's own programs."""
         home = self._roots.host.home.resolve()
-        folders = (*self._projects, *map(str, self._roots.folders))
+        folders = (*self._projects, *self._wholes(self._roots.folders))
         return [each for each in dict.fromkeys(folders) if not home.is_relative_to(each)]
+
+    def _wholes(self, folders: Iterable[Path]) -> tuple[str, ...]:
+        host = self._roots.host
+        both = ((each, host.whole_project(each)) for each in folders)
+        return tuple(dict.fromkeys(str(each) for pair in both for each in pair))
 
 
 def start_folder(host: Host, key: str) -> Path:
     """Return the empty folder in which a program starts: `~/.local/state/ybs/start/KEY`."""
     return host.state_folder / "start" / key
+
+
+def made_start_folder(host: Host, key: str) -> Path:
+    """Make the folder in which a program starts, and return it without links. Raises ConfigError and OSError.
+
+    It lies in no project: programs look upward from where they start.
+    """
+    folder = start_folder(host, key)
+    private_file.make_folder(folder)
+    real = folder.resolve()
+    tops = [str(each.resolve()) for each in host.roots]
+    if _lies_in(str(real), tops):
+        raise ConfigError(
+            f"ybs's own folder {host.short(str(host.state_folder))} lies in a project, and programs of yours that start there "
+            "would take code from it. Set YBS_HOME or XDG_STATE_HOME to another folder."
+        )
+    return real
 
 
 def project_variables(folder: Path) -> dict[str, str]:

@@ -26,6 +26,7 @@ from chat_parts import (
 from ybs.core.errors import YbsError
 from ybs.core.open_question import OpenQuestion
 from ybs.frontends.gateway.asking import NO_LONGER, OWNER_ONLY, Buttons, plain, reduced
+from ybs.frontends.gateway.outbox import of_ledger
 from ybs.security.unicode import printable
 from ybs.session.reply import Outcome
 from ybs.testing import call
@@ -96,7 +97,7 @@ async def test_the_owner_says_yes_by_a_button_and_the_message_says_so(
         await it.turn
         await it.chat.asking.settled()
         last = it.chat.last()
-        assert last.edits == f"message of {it.question.id}"
+        assert last.edits == of_ledger(it.question.id)
         assert last.text == it.question.text.partition("Without")[0] + "**Yes** (name1)"
         assert last.buttons == ()
         assert not (project / "a").exists()

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -28,12 +28,6 @@ async def two() -> AsyncGenerator[Machines]:
         yield made
 
 
-async def until(is_so: Callable[[], object], seconds: float = 40) -> None:
-    async with asyncio.timeout(seconds):
-        while not is_so():  # noqa: ASYNC110 - other processes
-            await asyncio.sleep(0.05)
-
-
 def asked_in(two: Machines, *, after: int = 0) -> set[int]:
     """Return the chats in which a question was asked since so many messages."""
     return {sent.chat for sent in two.platform.sent[after:] if sent.buttons}
@@ -47,8 +41,8 @@ async def serve(two: Machines) -> None:
     await two.start()
     for chat in CHATS:
         two.platform.say("/project shop", chat=chat, person=chat)
-    await until(lambda: len(two.platform.sent) == len(CHATS))
-    await until(lambda: two.server.ask("SELECT count(*) FROM workers") == str(len(two.all)))
+    await two.until(lambda: len(two.platform.sent) == len(CHATS))
+    await two.until(lambda: two.server.ask("SELECT count(*) FROM workers") == str(len(two.all)))
 
 
 async def ask_in_all(two: Machines) -> dict[int, list[int]]:
@@ -56,7 +50,7 @@ async def ask_in_all(two: Machines) -> dict[int, list[int]]:
     before = len(two.platform.sent)
     for chat in CHATS:
         two.platform.say(f"task {chat}", chat=chat, person=chat)
-    await until(lambda: asked_in(two, after=before) == {*CHATS})
+    await two.until(lambda: asked_in(two, after=before) == {*CHATS})
     found = dict[int, list[int]]()
     for line in two.server.ask("SELECT worker, key FROM chats ORDER BY worker, key").splitlines():
         worker, _, key = line.partition("|")
@@ -124,13 +118,13 @@ async def test_turns_run_on_both_and_what_is_said_in_chats_reaches_them(two: Mac
     assert len(leader) == len(worker) == 3
     there = worker[0]  # its turn runs on the machine that has no channels
     two.platform.say("/stop", chat=there, person=there)
-    await until(lambda: says(two, there, "Stopped."))
+    await two.until(lambda: says(two, there, "Stopped."))
     two.platform.say("/mode plan", chat=there, person=there)
-    await until(lambda: says(two, there, "plan"))
+    await two.until(lambda: says(two, there, "plan"))
     id = two.server.ask(f"SELECT id FROM questions WHERE chat LIKE '%\n{worker[1]}'")
     two.platform.say(f"/approve {id} yes", chat=worker[1], person=worker[1])
     await answered(two, [*leader, worker[2]])
-    await until(lambda: says(two, worker[1], f"done {worker[1]}."))
+    await two.until(lambda: says(two, worker[1], f"done {worker[1]}."))
     assert effects(two) == sorted(str(chat) for chat in CHATS if chat != there)
     assert two.server.ask("SELECT count(*) FROM questions") == "0"
 
@@ -143,7 +137,7 @@ async def test_the_turns_of_one_that_is_killed_go_on_elsewhere(two: Machines, ki
     with busyness() as busy:
         await two.all[killed].kill()  # and with its connection its lease ends
         began = monotonic()
-        await until(lambda: asked_in(two, after=count) >= {*lost})
+        await two.until(lambda: asked_in(two, after=count) >= {*lost})
         took = monotonic() - began
     assert took <= 2 * busy[0], (took, busy)
     await answered(two, [*CHATS])
@@ -168,10 +162,10 @@ async def test_clocks_that_differ_by_minutes_decide_nothing(
         lost = two.server.ask("SELECT min(number) FROM workers")
         count = len(two.platform.sent)
         await dead.kill()
-        await until(lambda count=count: asked_in(two, after=count))
+        await two.until(lambda count=count: asked_in(two, after=count))
         assert lost not in two.server.ask("SELECT number FROM workers").split()
         await two.start()
-        await until(lambda: two.server.ask("SELECT count(*) FROM workers") == "2")
+        await two.until(lambda: two.server.ask("SELECT count(*) FROM workers") == "2")
     await answered(two, [*CHATS])
     assert effects(two) == sorted(map(str, CHATS))
 
@@ -184,7 +178,7 @@ async def test_one_that_was_taken_for_dead_ends_before_it_does_anything_else(two
     assert await two.all[1].ended(20)
     assert two.all[1].process is not None
     assert two.all[1].process.returncode == LOST
-    await until(lambda: asked_in(two, after=count) >= {*chats})
+    await two.until(lambda: asked_in(two, after=count) >= {*chats})
     assert effects(two) == []
     await answered(two, [*CHATS])
     assert effects(two) == sorted(map(str, CHATS))
@@ -201,9 +195,9 @@ async def test_a_database_that_goes_away_for_ten_seconds_loses_nothing(two: Mach
     await asyncio.sleep(10)
     count = len(two.platform.sent)
     two.server.start()
-    await until(lambda: asked_in(two, after=count) == {*CHATS})
+    await two.until(lambda: asked_in(two, after=count) == {*CHATS})
     await answered(two, [*CHATS], after=count, restarts=True)
-    await until(lambda: says(two, 1, "echo 7"))
+    await two.until(lambda: says(two, 1, "echo 7"))
     assert effects(two) == sorted(map(str, CHATS))
     assert "cannot be reached" in (two.all[1].home / "stderr").read_text()
 
@@ -221,15 +215,15 @@ async def test_turns_of_an_old_version_end_there_or_are_taken_up_by_the_new_one(
         old.process.send_signal(signal.SIGSTOP)  # so that it is the newer one that leads next
         count = len(three.platform.sent)
         await leader.kill()
-        await until(lambda: asked_in(three, after=count) >= {*lost})
+        await three.until(lambda: asked_in(three, after=count) >= {*lost})
         old.process.send_signal(signal.SIGCONT)
         await answered(three, [*CHATS])
         assert effects(three) == sorted(map(str, CHATS))
         of_old = f"SELECT count(*) FROM chats WHERE worker = {[*of][1]}"
-        await until(lambda: three.server.ask(of_old) == "0")
+        await three.until(lambda: three.server.ask(of_old) == "0")
         three.platform.say("task 7", chat=kept[0], person=kept[0])
         count = len(three.platform.sent)
-        await until(lambda: asked_in(three, after=count) >= {kept[0]})
+        await three.until(lambda: asked_in(three, after=count) >= {kept[0]})
         assert three.server.ask(of_old) == "0"
 
 

@@ -13,7 +13,13 @@ from sqlalchemy import select, update
 
 from chat_platform import BOT, TOKEN, ChatPlatform
 from ybs.frontends.gateway.channel import Button, ChatPlace, MaybeSentError, OutgoingFile
-from ybs.frontends.gateway.outbox import MARK, MOST_AGE_SECONDS, MOST_TRIES, Outbox
+from ybs.frontends.gateway.outbox import (
+    MARK,
+    MOST_AGE_SECONDS,
+    MOST_TRIES,
+    Outbox,
+    of_ledger,
+)
 from ybs.frontends.gateway.store import GatewayStore, ledger, sqlite_engine
 from ybs.frontends.gateway.telegram import Telegram, make_channel
 
@@ -123,8 +129,7 @@ async def test_a_message_is_delivered_once_with_markup(chat: Chat) -> None:
     async with chat.delivering():
         await chat.until("delivered")
     assert chat.platform.texts() == ["<b>hello</b>"]
-    assert await chat.outbox.message_of("a") == str(chat.platform.sent[0].message)
-    assert await chat.outbox.message_of("b") == ""
+    assert [each.message for each in await chat.rows()] == [str(chat.platform.sent[0].message)]
 
 
 async def test_a_long_message_arrives_in_order_with_the_buttons_under_its_end(chat: Chat) -> None:
@@ -145,7 +150,20 @@ async def test_the_answer_takes_the_place_of_the_progress(chat: Chat) -> None:
     async with chat.delivering():
         await chat.until("delivered")
     assert [each.texts for each in chat.platform.sent] == [["working", "still working", "done"]]
-    assert await chat.outbox.message_of("a") == shown
+    assert [each.message for each in await chat.rows()] == [shown]
+
+
+async def test_a_message_that_is_still_on_its_way_is_edited_when_it_has_come(chat: Chat) -> None:
+    """Somebody presses a button before the platform's answer has come, which says what the question is called there."""
+    chat.platform.knob("wait", "sendMessage")
+    buttons = [[Button("Yes", "t")]]
+    async with chat.delivering():
+        await chat.outbox.post(place(), "really?", id="a", buttons=buttons)
+        await chat.outbox.post(place(), "yes", id="a:done", edits=of_ledger("a"))
+        await chat.outbox.post(place(), "lost", id="c", edits=of_ledger("b"))
+        await chat.until(*["delivered"] * 3)
+    assert [each.texts for each in chat.platform.sent] == [["really?", "yes"], ["lost"]]
+    assert not chat.platform.sent[0].buttons
 
 
 async def test_an_answer_whose_place_is_gone_is_a_message_of_its_own(chat: Chat) -> None:

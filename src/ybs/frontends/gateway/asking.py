@@ -19,6 +19,7 @@ from ybs.core.ports import Answer
 from ybs.core.wording import first_words
 from ybs.frontends.gateway.channel import Button, ChatPlace, Incoming, OutgoingFile
 from ybs.frontends.gateway.formatting import literal
+from ybs.frontends.gateway.outbox import Outbox, of_ledger
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
 from ybs.security.unicode import printable
@@ -27,7 +28,6 @@ from ybs.session.session import Session
 
 if TYPE_CHECKING:
     from ybs.frontends.gateway.fleet import Fleet
-    from ybs.frontends.gateway.outbox import Outbox
 
 #: A longer command or diff goes along as a file, and its beginning stands in the message.
 LONGEST_SHOWN: Final = 3_000
@@ -140,7 +140,7 @@ class Buttons:
 class ChatQuestions:
     """Posts the questions of sessions and takes the answers."""
 
-    def __init__(self, outbox: "Outbox", people: People, fleet: "Fleet | None" = None) -> None:
+    def __init__(self, outbox: Outbox, people: People, fleet: "Fleet | None" = None) -> None:
         self.outbox, self.people, self.fleet = outbox, people, fleet
         self.buttons = Buttons(fleet.number if fleet else 0)
         self._chats = set[_Chat]()
@@ -247,9 +247,8 @@ class ChatQuestions:
             await self.fleet.forget_question(asked.id)
         for post_id, place, text in asked.posts:
             try:
-                message = await self.outbox.message_of(post_id)
                 done = f"{text}\n\n{asked.outcome}"
-                await self.outbox.post(place, done, id=f"{post_id}:done", edits=message)
+                await self.outbox.post(place, done, id=f"{post_id}:done", edits=of_ledger(post_id))
             except YbsError as error:
                 _log.warning("a question could not be closed: %s", type(error).__name__)
 

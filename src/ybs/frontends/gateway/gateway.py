@@ -238,11 +238,12 @@ class Gateway:
         """Take what the leader gives to this gateway."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            for row in await fleet.given():
+            rows, taken = await fleet.given(), {*self._taking}
+            for row in rows:
                 incoming = from_json(row.body, Incoming)
                 if row.state == "moved":
                     await self.turns.enqueue(incoming, row.key)
-                elif incoming.id not in self._taking:
+                elif incoming.id not in taken | self._taking:  # one that was may be done by now
                     self._taking.add(incoming.id)
                     self._do(self._received(incoming, self._reception.given(incoming, row.role)))
             if fleet.is_old:

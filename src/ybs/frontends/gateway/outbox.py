@@ -58,8 +58,14 @@ OUTBOX_SECONDS: Final = 1.0
 _UNKNOWN: Final = Capabilities(length=1_000)
 _log = logging.getLogger("ybs.gateway.outbox")
 
+_OF_LEDGER: Final = "ledger:"
 #: Returns the chats in which the owners of a channel's account are reached.
 Owners = Callable[[str, str], Awaitable[list[ChatPlace]]]
+
+
+def of_ledger(id: str) -> str:
+    """Return what a message edits that takes the place of one of the ledger."""
+    return f"{_OF_LEDGER}{id}"
 
 
 class _Pace:
@@ -134,7 +140,8 @@ class Outbox:
         """Put a message of Markdown into the ledger; when this returns, it is on the disk. The same id twice is one message.
 
         A long one becomes several (`id`, `id:2`, …): buttons stand under the last, a file with the first. `edits` is the platform's
-        id of a message whose place the first takes, where it can still be edited. Raises StoreError.
+        id of a message whose place the first takes, where it can still be edited; or `of_ledger` of one that was posted here,
+        and may be on its way. Raises StoreError.
         """
         channel = self.channels.get(place.channel)
         messages = _messages(channel, text, file)
@@ -157,11 +164,6 @@ class Outbox:
         new = self._store.insert(ledger).values(rows)
         await self._store.change(new.on_conflict_do_nothing())
         self._wake.set()
-
-    async def message_of(self, id: str) -> str:
-        """Return the platform's id of a delivered message; "" where it is not (yet)."""
-        found = await self._store.rows(select(ledger.c.message).where(ledger.c.id == id))
-        return found[0].message if found else ""
 
     async def forget(self, seconds: float) -> None:
         """Forget messages that were posted so long ago and are done with."""
@@ -383,6 +385,12 @@ def _attempt(connection: Connection, number: int) -> "Row[Any]":
     is_it = ledger.c.number == number
     values = {"state": "attempting", "tries": ledger.c.tries + 1}
     connection.execute(update(ledger).where(is_it).values(**values))
+    row = connection.execute(select(ledger).where(is_it)).one()
+    if not row.edits.startswith(_OF_LEDGER):
+        return row
+    edited = select(ledger.c.message).where(ledger.c.id == row.edits.removeprefix(_OF_LEDGER))
+    message = connection.scalar(edited) or ""  # it was sent before this one
+    connection.execute(update(ledger).where(is_it).values(edits=message))
     return connection.execute(select(ledger).where(is_it)).one()
 
 

@@ -69,7 +69,7 @@ inbox: Final = Table(
 )
 
 #: Messages to platforms, in the order in which they are to arrive. `place` and `body` are JSON; `edits` is the platform's id of the
-#: message that this one takes the place of. `state`: pending, attempting, delivered, failed.
+#: message that this one takes the place of, or says which of the ledger it is. `state`: pending, attempting, delivered, failed.
 ledger: Final = Table(
     "ledger",
     metadata,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.config.sections import CliAgent
-from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
+from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, RateLimited
 from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import AssistantMessage, Message
 from ybs.core.ports import Request
@@ -32,6 +32,7 @@ from ybs.providers.registry import ProviderModel
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
 from ybs.security.launcher import environ_away, persons_program, start_in_loop
+from ybs.security.own_programs import away_from, made_start_folder
 from ybs.security.sandbox.launch import Launch
 
 _CHUNK_BYTES: Final = 65_536
@@ -259,7 +260,8 @@ class CliModel(ProviderModel):
             system.write(written.system.encode(errors="replace"))
             system.flush()
             argv, takes_system = self._argv(system.name, session)
-            environ = environ_away(self._environ, self._host.roots)
+            roots = self._host.roots
+            environ = away_from([str(each) for each in roots], environ_away(self._environ, roots))
             program = _Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
@@ -321,7 +323,11 @@ class CliModel(ProviderModel):
 
     def _place(self) -> Path:
         if self._folder is None:
-            self._folder = Path(mkdtemp(prefix="ybs-cli-"))
+            try:
+                folder = made_start_folder(self._host, "cli")
+                self._folder = Path(mkdtemp(dir=folder))
+            except (ConfigError, OSError) as error:
+                raise ProviderDown(f"{self._program} has no folder to start in: {error}") from error
         return self._folder
 
     def _absent(self, error: OSError) -> ModelError:

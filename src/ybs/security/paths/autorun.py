@@ -31,7 +31,8 @@ _HELD = """
     simple-git-hooks.js hk.pkl .gitmodules .hgrc
     .npmrc .corepack.env .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml .cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml
     .mvn gradle/wrapper .bazelrc .buckconfig .pants.rc .bundle/config .sbtopts .jvmopts ansible.cfg .terraformrc .ammonite
-    .gdbinit .lldbinit .pdbrc .pdbrc.py .pythonrc .pythonrc.py sitecustomize.py usercustomize.py .irbrc .pryrc .byebugrc
+    .gdbinit .lldbinit .pdbrc .pdbrc.py .pythonrc .pythonrc.py sitecustomize.py usercustomize.py
+    nt.py msvcrt.py winreg.py _winapi.py _overlapped.py _scproxy.py .irbrc .pryrc .byebugrc
     .rdbgrc .rdbgrc.rb .rprofile .renviron .ghci .ocamlinit .iex.exs .erlang .psqlrc .sqliterc .radare2rc .noderc .perldb
 """
 _TOLD = """

@@ -85,10 +85,10 @@ def command_of(
 
     Raises ToolError and OSError.
     """
-    from ybs.security.launcher import persons_program
+    from ybs.security.launcher import persons_program, python
 
     if program.is_python:
-        return [sys.executable, "-I", str(_RUNNER), str(program.path)]
+        return python("", str(_RUNNER), str(program.path), options=("-I",))
     with program.path.open("rb") as file:
         first = file.read(200).partition(b"\n")[0].decode(errors="replace")
     words = first.removeprefix("#!").split() if first.startswith("#!") else []

@@ -1,16 +1,16 @@
 """A PDF's text, page by page, taken out in a process that can be ended: a hostile file may take for ever."""
 
-import sys
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from ybs.core.errors import ToolError
+from ybs.security.launcher import python
 from ybs.tools.searching.child import output_of
 from ybs.tools.searching.walk import Deadline
 
-_START = "import sys; sys.path.insert(0, sys.argv[1]); from ybs.tools.reading.pdf_text import main; main()"
+_OPTIONS = ("-I", "-X", "utf8", "-W", "ignore")
 
 
 class Pdf(Struct, frozen=True):
@@ -23,10 +23,9 @@ class Pdf(Struct, frozen=True):
 
 def text_of(data: bytes, shown: str, deadline: Deadline) -> Pdf:
     """Take the text out. It may be slow: call it in a thread. Raises ToolError where there is none."""
-    command = [sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-c", _START]
     try:
         output = output_of(
-            [*command, str(Path(__file__).parents[3])],
+            python("-m", "ybs.tools.reading.pdf_text", options=_OPTIONS),
             folder=Path("/"),
             deadline=deadline,
             data=data,

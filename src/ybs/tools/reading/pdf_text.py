@@ -57,3 +57,7 @@ def main() -> None:
             resource.setrlimit(limit, (most, most))
     logging.disable()  # what is odd about the file interests nobody
     run(sys.stdin.buffer.read())
+
+
+if __name__ == "__main__":
+    main()
