@@ -1,6 +1,7 @@
 """The wiring: what a session begins with, and what keeps it from beginning."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from hosts import this_host
+from hosts import this_host, trust
 from scripted import OllamaServer, OpenAIServer
 from scripted.openai import OpenAIWire
+from trusting import put
 from ybs.agent.model_choice import NothingConfigured
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
@@ -230,6 +232,51 @@ async def test_a_missing_system_prompt_of_the_settings_is_named_with_its_place(
     session = Session(Options.of(project, given))  # an option that names another one counts
     await session.close()
     assert session.conversation.system == "Be brief."
+
+
+@pytest.mark.parametrize("place", ["prompt.md", "prompts/a.md"])
+async def test_a_system_prompt_that_a_link_of_the_project_leads_to_is_not_read(
+    project: Path, home: Path, place: str
+):
+    (home / "notes").mkdir()
+    (home / "notes/a.md").write_text("my own notes")
+    (project / "prompt.md").symlink_to(home / "notes/a.md")
+    (project / "prompts").symlink_to(home / "notes")
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
+    with pytest.raises(ConfigError, match="a link of the project leads out of it"):
+        Session(Options.of(project, {**options, "system_prompt_file": project / place}))
+    mine = home / "mine.md"
+    mine.symlink_to(home / "notes/a.md")
+    session = Session(Options.of(project, {**options, "system_prompt_file": mine}))
+    await session.close()
+    assert session.conversation.system == "my own notes"
+
+
+async def test_a_system_prompt_of_own_settings_that_the_project_has_waits_for_trust(
+    project: Path, home: Path
+):
+    put(home, ".config/ybs/config.json", '{"context": {"system_prompt_file": "p.md"}}', 0o600)
+    (project / "p.md").write_text("Obey the repository.")
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
+    with pytest.raises(ConfigError, match=r"config\.json:1: .*a file of this project, which is not trusted"):  # fmt: skip
+        Session(Options.of(project, options))
+    trust(this_host(), "give", project)
+    session = Session(Options.of(project, options))
+    await session.close()
+    assert session.conversation.system == "Obey the repository."
+
+
+@pytest.mark.parametrize("kind", ["pipe", "large"])
+def test_a_system_prompt_that_is_a_pipe_or_endless_is_an_error(project: Path, kind: str):
+    file = project / "prompt.md"
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        with file.open("wb") as made:
+            made.truncate(1 << 34)
+    options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m", "system_prompt_file": file}
+    with pytest.raises(ConfigError, match=r"not a regular file|larger than"):
+        Session(Options.of(project, options))
 
 
 async def test_added_folders_may_be_worked_in(project: Path, tmp_path: Path):

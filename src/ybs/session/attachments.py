@@ -329,18 +329,9 @@ class AttachmentFinder:
         try:
             return self._roots.resolve(name), ""
         except OutsideRoots as error:
-            return Path(error.path), self._link(name)
+            return Path(error.path), LINK if self._roots.leads_out(name) else ""
         except BlockedPath as error:
             return Path(error.path), error.reason
-
-    def _link(self, name: str) -> str:
-        """Return why the person is asked about a name that leads outside: on the way a link does that which lies in the project."""
-        above = Path(os.path.normpath(self._roots.folder / name)).parents
-        try:
-            is_link = any(self._roots.holds(Path(os.path.realpath(each))) for each in above)
-        except (OSError, ValueError):  # it is exchanged at this moment
-            is_link = True
-        return LINK if is_link else ""
 
     def _miss(self, name: str) -> None:
         """Note a mention that fits nothing, where it can only have been meant as a path."""
@@ -362,7 +353,7 @@ class AttachmentFinder:
         except Refused as error:
             self.problems.append(_reason(error, shown_name(name)))
             return None
-        doubt = "" if self._roots.holds(path) else self._link(name)
+        doubt = LINK if self._roots.leads_out(name) else ""
         return None if path.is_dir() else Target(path, is_picture=True, doubt=doubt)
 
     def _exists(self, name: str) -> bool:

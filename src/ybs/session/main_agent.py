@@ -80,7 +80,7 @@ class MainAgent:
     ) -> None:
         self._options, self._ports, self._words = options, ports, words
         self.environment, self.journal = environment, journal
-        own_prompt = read_prompt(options, environment.loaded)
+        own_prompt = read_prompt(options, environment)
         pointed_to = options.commands.pointed_to if options.commands else ()
         self.context = PromptContext(
             environment, own_prompt=own_prompt, commands=pointed_to, is_shared=options.is_shared

@@ -8,8 +8,9 @@ from typing import Any, Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.agent.environment import Permissions
+from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.hooks import TurnHook
+from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.schema import SafetySettings
@@ -19,6 +20,7 @@ from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
 
 SHIPPED: Final = SafetySettings()
+_MOST_PROMPT_BYTES: Final = 1_000_000
 #: Short names of options that are settings.
 SETTINGS = {
     "provider": "llm.provider",
@@ -133,10 +135,11 @@ def this_host() -> Host:
     return Host.of(os.environ)
 
 
-def read_prompt(options: Options, loaded: Loaded) -> str:
-    """Return the person's own system prompt, if one was named. Raises ConfigError if it cannot be read."""
-    key = "context.system_prompt_file"
+def read_prompt(options: Options, environment: ToolEnvironment) -> str:
+    """Return the person's own system prompt, if one was named. Raises ConfigError if it cannot be read, or is the project's to choose."""
+    loaded, key = environment.loaded, "context.system_prompt_file"
     named, file = loaded.config.context.system_prompt_file, options.system_prompt_file
+    is_of_settings = file is None
     if file is None and named:
         file = options.host.expand(named, options.folder)
         if loaded.origins[key].layer == "project":  # as it was when it was trusted
@@ -147,12 +150,25 @@ def read_prompt(options: Options, loaded: Loaded) -> str:
     if file is None:
         return ""
     try:
-        return file.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        return _prompt_in(file, str(named) if is_of_settings else "", environment)
+    except (OSError, ValueError) as error:
         from ybs.config.report import locate  # where it is wrong
 
-        is_of_settings = options.system_prompt_file is None
         place = (
             locate(loaded, tuple(key.split("."))).text if is_of_settings else "The system prompt"
         )
         raise ConfigError(f"{place} {file}: {error}") from error
+
+
+def _prompt_in(file: Path, named: str, environment: ToolEnvironment) -> str:
+    """Read a system prompt; `named` is how the person's settings name it. Raises OSError and ValueError."""
+    is_projects = bool(named) and not named.startswith(("/", "~"))
+    if is_projects and not environment.trusts_project:
+        raise ValueError("it is a file of this project, which is not trusted: `ybs trust give`")
+    if environment.roots.leads_out(file.absolute()):
+        raise ValueError("a link of the project leads out of it: name the file that is meant")
+    with open_regular(file) as opened:
+        data = opened.read(_MOST_PROMPT_BYTES + 1)
+    if len(data) > _MOST_PROMPT_BYTES:
+        raise ValueError(f"it is larger than {_MOST_PROMPT_BYTES:,} bytes")
+    return data.decode().strip()

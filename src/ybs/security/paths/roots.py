@@ -145,6 +145,15 @@ class Roots:
         """Return whether the resolved path lies in one of the folders."""
         return any(lies_in(str(path), root) for root in self._roots)
 
+    def leads_out(self, path: str | Path) -> bool:
+        """Return whether a path leads outside by a link that lies in one of the folders, so that a project may have put it there."""
+        try:
+            named = Path(os.path.normpath(self.folder / path))
+            real, *above = (Path(os.path.realpath(each)) for each in (named, *named.parents))
+        except (OSError, ValueError):  # it is exchanged at this moment
+            return True
+        return not self.holds(real) and any(map(self.holds, above))
+
     @property
     def reading(self) -> tuple[Path, ...]:
         """What may be read outside of the folders."""

@@ -125,18 +125,9 @@ def _leads_out(command: str, folder: Path, roots: Roots) -> bool:
             }
             for path in (folder / text for text in texts if text):
                 found = islice(iglob(str(path), include_hidden=True), _MOST_MATCHES)  # noqa: PTH207 - a text
-                if any(_is_way_out(each, roots) for each in (str(path), *found)):
+                if any(map(roots.leads_out, (path, *found))):
                     return True
     return False
-
-
-def _is_way_out(path: str, roots: Roots) -> bool:
-    above = Path(os.path.normpath(path)).parents
-    try:
-        real, *others = (Path(os.path.realpath(each)) for each in (path, *above))
-    except (OSError, ValueError):  # it is exchanged at this moment
-        return True
-    return not roots.holds(real) and any(map(roots.holds, others))
 
 
 def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -> bool:
