@@ -508,3 +508,34 @@ def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(tmp
     assert list(spellings(f"{tmp_path}/a/link")) == [f"{tmp_path}/a/link", f"{tmp_path}/a/b"]
     (tmp_path / "circle").symlink_to("circle")
     assert set(spellings(f"{tmp_path}/circle")) == {f"{tmp_path}/circle"}
+
+
+def test_folders_in_which_python_would_look_are_there_before_a_command_could_make_them(
+    monkeypatch, tmp_path: Path
+):
+    import site
+
+    packages, compiled = tmp_path / "user/lib/packages", tmp_path / "compiled"
+    monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+    monkeypatch.setattr(site, "USER_SITE", str(packages))
+    monkeypatch.setattr(sys, "pycache_prefix", str(compiled))
+    own_code.make_missing(str(tmp_path / "other"))
+    assert not list(tmp_path.iterdir())
+    own_code.make_missing(str(tmp_path))
+    assert packages.is_dir()
+    assert compiled.is_dir()
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "file/x"))
+    (tmp_path / "file").touch()
+    own_code.make_missing(str(tmp_path))
+
+
+def test_a_python_that_a_file_could_lead_elsewhere_is_code_as_a_whole(monkeypatch, tmp_path: Path):
+    """The project is what holds the interpreter, as of conda: Python looks there for `pyvenv.cfg`, which is missing."""
+    root = str(tmp_path.resolve())
+    monkeypatch.setattr(sys, "prefix", root)
+    own_code.code_in.cache_clear()
+    assert own_code.code_in(root) == (root,)
+    own_code.code_in.cache_clear()
+    (tmp_path / "pyvenv.cfg").touch()
+    assert root not in own_code.code_in(root)
+    own_code.code_in.cache_clear()

@@ -18,7 +18,8 @@ from ybs.config.schema import Config
 from ybs.core.ports import Confirm
 from ybs.security.incognito import Incognito
 from ybs.security.own_programs import OwnPrograms
-from ybs.security.paths.own_code import code_in, forget_in
+from ybs.security.paths.own_code import code_in, forget_in, is_program, make_missing
+from ybs.security.paths.own_files import keep_apart
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import Gate, nobody
@@ -160,7 +161,11 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
         """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""
         roots, code = self.roots, list[str]()
+        if is_program():
+            stamp, writes = self.host.state_folder / "own-files", self.incognito.may_write
+            keep_apart(stamp, lambda link: roots.holds(link.resolve()), writes=writes)
         for folder in folders:
+            make_missing(str(folder))
             forget_in(str(folder))
             code += code_in(str(folder))
         if not code:

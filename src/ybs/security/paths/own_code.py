@@ -7,6 +7,7 @@ could write it would run in ybs's process, outside the sandbox and with the pers
 import os
 import sys
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,16 @@ class _Code(NamedTuple):
     prefixes: frozenset[str]
 
 
+def make_missing(root: str) -> None:
+    """Make the folders of modules in the root that Python would look in if they were there: what is missing, any command could make."""
+    site = sys.modules.get("site")
+    user = getattr(site, "ENABLE_USER_SITE", False) and getattr(site, "USER_SITE", None)
+    for path in (user, sys.pycache_prefix):
+        if path and lies_in(os.path.realpath(path), root):
+            with suppress(OSError):
+                os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - a text
+
+
 @cache
 def code_in(root: str) -> tuple[str, ...]:
     """Return what lies in the root, whose links are resolved: code, and links that lead to it.
@@ -37,6 +48,11 @@ def code_in(root: str) -> tuple[str, ...]:
     """
     code = _code()
     if any(lies_in(root, folder) for folder in code.folders):
+        return (root,)
+    is_prefix = root in map(os.path.realpath, _prefixes())
+    if is_prefix and not os.path.lexists(
+        f"{root}/pyvenv.cfg"
+    ):  # with one, it would lead Python elsewhere
         return (root,)
     inside = {path for path in code.folders | code.prefixes if path != root and lies_in(path, root)}
     return tuple(sorted(path for path in inside if inside.isdisjoint(_above(path, root))))
@@ -47,7 +63,7 @@ def forget_in(root: str) -> None:
 
     For the program `ybs` alone: where another one embeds it, these are that program's folders.
     """
-    if not _is_program():
+    if not is_program():
         return
     held = code_in(root)
     sys.path[:] = [
@@ -75,7 +91,7 @@ def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
     for path in _modules():
         folders.update(_spellings(path))
-    for path in (*_programs(), *(_loaded(folders) if _is_program() else ())):
+    for path in (*_programs(), *(_loaded(folders) if is_program() else ())):
         prefixes.update(_spellings(path))
     return _Code(frozenset(folders), frozenset(prefixes))
 
@@ -101,7 +117,7 @@ def _modules() -> Iterator[str]:
             yield os.path.abspath(entry)  # noqa: PTH100
 
 
-def _is_program() -> bool:
+def is_program() -> bool:
     """Return whether the process is the program `ybs`, and not another one that embeds it."""
     return any(type(each).__module__ == "ybs.finder" for each in sys.meta_path)
 

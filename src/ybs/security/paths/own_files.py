@@ -1,0 +1,95 @@
+"""Files of ybs's own installation that have a second name: an installer linked them out of its cache into several environments.
+
+https://docs.astral.sh/uv/reference/settings/#link-mode: hard links are uv's default on Linux. Whoever may write the other name, in the
+`.venv` of a project, writes ybs. So before tools may work anywhere, ybs and all that it requires become files of their own, once for each
+installation.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from shutil import copy2
+
+import msgspec
+
+from ybs.config import private_file
+from ybs.core.errors import ConfigError
+
+_NAME = re.compile(r"[\w.-]+")
+
+
+def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = True) -> None:
+    """Make them files of their own where packages have been installed since; `stamp` is ybs's file that says when that was done last.
+
+    `leads_to` says of a link that tools may write what it leads to. Never fails: what others own is not ybs's to change, nor a tool's.
+    """
+    site = Path(msgspec.__file__).parents[1]
+    with suppress(OSError, ConfigError):
+        facts = site.stat()
+        if facts.st_uid != os.getuid() or not _has_links(site):
+            return
+        if private_file.read(stamp) == _state(site):
+            return
+        for path in _files():
+            with suppress(OSError):
+                _keep_apart(path, leads_to)
+        if writes:
+            private_file.replace(stamp, _state(site))
+
+
+def _state(site: Path) -> bytes:
+    facts = site.stat()
+    return f"{site} {facts.st_ino} {facts.st_mtime_ns}".encode(errors="surrogateescape")
+
+
+def _has_links(site: Path) -> bool:
+    """Return whether a package was linked: each has a file METADATA, as it came."""
+    for name in os.listdir(site):  # noqa: PTH208 - texts, at each start
+        if name.endswith(".dist-info"):
+            try:
+                facts = os.lstat(f"{site}/{name}/METADATA")
+            except OSError:
+                continue
+            if facts.st_nlink > 1 or stat.S_ISLNK(facts.st_mode):
+                return True
+    return False
+
+
+def _keep_apart(path: Path, leads_to: Callable[[Path], bool]) -> None:
+    facts = path.lstat()
+    if (stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1) or (
+        stat.S_ISLNK(facts.st_mode) and leads_to(path)
+    ):
+        fresh = path.with_name(f".{path.name}.ybs-new")
+        try:
+            copy2(path, fresh)  # with its times, by which what was compiled of it counts
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def _files() -> Iterator[Path]:
+    """Yield the files of ybs, of what it requires, and of packages that bring something for it."""
+    from importlib.metadata import PackageNotFoundError, distribution  # once for each installation
+
+    from ybs.config.installed import installed
+
+    names, known = ["ybs", *(each.package for each in installed())], set[str]()
+    while names:
+        name = names.pop()
+        if name in known:
+            continue
+        known.add(name)
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:  # an extra that is not there
+            continue
+        names += _names(found.requires or ())
+        yield from (Path(str(found.locate_file(each))) for each in found.files or ())
+
+
+def _names(required: Iterable[str]) -> Iterator[str]:
+    return (found[0] for found in map(_NAME.match, required) if found)

@@ -1,0 +1,106 @@
+"""Files of ybs's own installation that a project's environment has too, by hard links, are made files of their own."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from ybs.security.paths import own_files
+from ybs.security.paths.own_files import keep_apart
+
+METADATA = "Metadata-Version: 2.3\nName: {}\nVersion: 1\n"
+
+
+class Installation:
+    """Packages as an installer links them out of its cache: `ybs` requires `helper`, and `other` nothing of theirs."""
+
+    def __init__(self, site: Path, cache: Path, link: str) -> None:
+        self.site, self.cache = site, cache
+        for name, needs in (("ybs", "helper[x]>=1; extra == 'y'"), ("helper", "absent"), ("other", "")):  # fmt: skip
+            info = f"{name}-1.dist-info"
+            required = f"Requires-Dist: {needs}\n" if needs else ""
+            files = {f"{name}/__init__.py": "x = 1\n", f"{info}/METADATA": METADATA.format(name) + required}  # fmt: skip
+            for path, text in files.items():
+                for folder in (site, cache):
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (cache / path).write_text(text)
+                if link == "hard":
+                    (site / path).hardlink_to(cache / path)
+                else:
+                    (site / path).symlink_to(cache / path)
+            (site / info / "RECORD").write_text("".join(f"{path},,\n" for path in files))
+
+    def shared(self) -> set[str]:
+        """Return the packages whose file is the cache's."""
+        places = {path.name: path / "__init__.py" for path in self.cache.iterdir()}
+        there = {name: place for name, place in places.items() if place.exists()}
+        return {
+            name for name, place in there.items() if place.samefile(self.site / name / place.name)
+        }
+
+
+@pytest.fixture(params=["hard", "symbolic"])
+def installation(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Installation:
+    made = Installation(tmp_path / "site", tmp_path / "cache", request.param)
+    found = SimpleNamespace(__file__=str(made.site / "msgspec/__init__.py"))
+    monkeypatch.setattr(own_files, "msgspec", found)
+    monkeypatch.setattr(sys, "path", [str(made.site), *sys.path])
+    return made
+
+
+def test_they_get_other_names_no_more_and_stay_what_they_are(installation, tmp_path: Path):
+    file = installation.site / "helper/__init__.py"
+    os.utime(file, ns=(1, 1_000_000_001))
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    assert installation.shared() == {"other"}
+    assert (file.read_text(), file.stat().st_mtime_ns) == ("x = 1\n", 1_000_000_001)
+    (installation.cache / "helper/__init__.py").write_text("evil = 1\n")
+    assert file.read_text() == "x = 1\n"
+    assert sorted(path.name for path in file.parent.iterdir()) == ["__init__.py"]
+
+
+def test_it_is_done_once_for_each_installation(installation, tmp_path: Path, monkeypatch):
+    stamp = tmp_path / "stamp"
+    keep_apart(stamp, lambda _: True, writes=False)
+    assert not stamp.exists()
+    keep_apart(stamp, lambda _: True)
+    assert stamp.exists()
+    looked = list[int]()
+    monkeypatch.setattr(own_files, "_files", lambda: looked.append(1) or ())
+    keep_apart(stamp, lambda _: True)
+    assert not looked
+    (installation.site / "new-1.dist-info").mkdir()
+    keep_apart(stamp, lambda _: True)
+    assert looked
+
+
+def test_links_to_where_no_tool_may_write_stay(installation, tmp_path: Path):
+    keep_apart(tmp_path / "stamp", lambda _: False)
+    is_link = (installation.site / "ybs/__init__.py").is_symlink()
+    assert installation.shared() == ({"ybs", "helper", "other"} if is_link else {"other"})
+
+
+def test_what_cannot_be_changed_stays_and_stops_nothing(installation, tmp_path: Path, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(own_files, "copy2", fail)
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    assert installation.shared() == {"ybs", "helper", "other"}
+    monkeypatch.undo()
+    monkeypatch.setattr(own_files, "msgspec", SimpleNamespace(__file__=str(tmp_path / "no/m/x")))
+    keep_apart(tmp_path / "stamp", lambda _: True)
+
+
+def test_an_installation_of_copies_is_left_alone(tmp_path: Path, monkeypatch):
+    (tmp_path / "site/a-1.dist-info").mkdir(parents=True)
+    (tmp_path / "site/b-1.dist-info").mkdir()
+    (tmp_path / "site/b-1.dist-info/METADATA").touch()
+    found = SimpleNamespace(__file__=str(tmp_path / "site/msgspec/__init__.py"))
+    monkeypatch.setattr(own_files, "msgspec", found)
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    assert not (tmp_path / "stamp").exists()
