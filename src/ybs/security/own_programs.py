@@ -149,7 +149,10 @@ def away_from(
     kept = {
         name: _led_away(name, value, leads, is_bound=not but) for name, value in environ.items()
     }
-    return {name: value for name, value in kept.items() if value is not None}
+    left = {name: value for name, value in kept.items() if value is not None}
+    if any(name.startswith("GIT_CONFIG_") for name in environ.keys() - left.keys()):
+        left.pop("GIT_CONFIG_COUNT", None)  # git stops at one that it does not find
+    return left
 
 
 def _led_away(name: str, value: str, leads: Callable[[str], bool], *, is_bound: bool) -> str | None:

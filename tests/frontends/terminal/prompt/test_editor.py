@@ -189,6 +189,19 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(edito
     with pytest.raises(NoEditor, match="larger than 3"):
         await edit("four", ["/bin/true"])
 
+@pytest.mark.integration
+async def test_an_editor_obeys_no_variable_and_no_folder_of_the_project(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name, value in (("VIMINIT", f"source {project}/x"), ("BASH_ENV", f"{project}/x"), ("TMPDIR", str(project))):  # fmt: skip
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("tempfile.tempdir", None)
+    said = tmp_path / "said"
+    command = ["/bin/sh", "-c", f'env > {said}; pwd >> {said}; echo "$0" >> {said}']
+    await edit("x", command, [project])
+    assert str(project) not in said.read_text()
+    assert "/tmp/ybs-" in said.read_text()
+
 
 @pytest.mark.integration
 @every_row("command", ["exec sleep 60", "trap '' TERM; exec sleep 60"])

@@ -298,15 +298,17 @@ async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) 
     """Have the text edited on this terminal and return it; the editor finds no program in a root (`away_from`). Raises NoEditor."""
     from tempfile import TemporaryDirectory
 
-    from ybs.security.firewall.vault import without_secrets
-    from ybs.security.launcher import environ_away, start_in_loop
+    from ybs.security.launcher import start_in_loop
     from ybs.security.sandbox.launch import Launch
 
-    with TemporaryDirectory(prefix="ybs-", ignore_cleanup_errors=True) as folder:  # 0700
+    environ = _environ(away_from)
+    # Editors obey files of the folders above.
+    place = None if environ.get("TMPDIR") == os.environ.get("TMPDIR") else "/tmp"  # noqa: S108
+    with TemporaryDirectory(prefix="ybs-", dir=place, ignore_cleanup_errors=True) as folder:  # 0700
         file = _write(Path(folder), text)
         try:
             process = await start_in_loop(
-                Launch((*command, str(file)), environ_away(without_secrets(os.environ), away_from)),
+                Launch((*command, str(file)), environ),
                 folder=folder,
                 stdin=None,
                 stdout=None,
@@ -323,6 +325,16 @@ async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) 
         if code:
             raise NoEditor(f"{command[0]} ended with code {code}; nothing was changed")
         return _read(file)
+
+
+def _environ(roots: Collection[Path]) -> Mapping[str, str]:
+    """Return the variables of an editor: no secrets, and nothing that leads into a root."""
+    from ybs.security.firewall.vault import without_secrets
+    from ybs.security.launcher import environ_away
+    from ybs.security.own_programs import away_from
+
+    given = environ_away(without_secrets(os.environ), roots)
+    return away_from([os.path.realpath(each) for each in roots], given)
 
 
 async def _end(process: "Process") -> None:
