@@ -179,12 +179,19 @@ class Machines:
         before = self.platform.polls
         await self.platform.until(lambda: self.platform.polls > before, 40)
 
-    async def until(self, is_so: Callable[[], object], seconds: float = 40) -> None:
-        """Wait until something holds; else say where everything stands, and in which lines the gateways do."""
+    async def until(
+        self, is_so: Callable[[], object], seconds: float = 40, *, restarts: bool = False
+    ) -> None:
+        """Wait until something holds; else say where everything stands, and in which lines the gateways do.
+
+        `restarts` what has ended, as what started it would: on a machine that stands still for three seconds they take the database for gone.
+        """
         try:
             async with asyncio.timeout(seconds):
-                while not is_so():  # noqa: ASYNC110 - other processes
+                while not is_so():
                     await asyncio.sleep(0.05)
+                    if restarts:
+                        await self.start()
         except TimeoutError as error:
             raise AssertionError(await self._stand()) from error
 

@@ -86,6 +86,8 @@ class ChatPlatform:
         self.knobs = list[Knob]()
         self.answered = list[str]()
         self.files = dict[str, bytes]()
+        #: Where a file is said to be, if not under its name.
+        self.paths = dict[str, str]()
         self.webhook = ""
         #: Whether updates come once more, and backwards.
         self.doubles = self.reorders = False
@@ -381,7 +383,8 @@ class ChatPlatform:
     def _on_get_file(self, arguments: dict[str, Any]) -> Any:
         ref = arguments["file_id"]
         size = len(self.files[ref])
-        return {"file_id": ref, "file_unique_id": ref, "file_size": size, "file_path": ref}
+        path = self.paths.get(ref, ref)
+        return {"file_id": ref, "file_unique_id": ref, "file_size": size, "file_path": path}
 
     def _on_set_webhook(self, arguments: dict[str, Any]) -> Any:
         self.webhook = arguments["url"]

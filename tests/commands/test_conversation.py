@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from hosts import this_host
 from replies import shown
+from rows import every_row
 from scripted import HttpError, Interrupted, OpenAIServer
 from ybs.commands.conversation import GO_ON, last_code
 from ybs.commands.open import SlashCommands
@@ -22,7 +23,8 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.session.export import fenced
+from ybs.security.firewall.masking import Firewall
+from ybs.session.export import fenced, markdown_of
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
@@ -266,6 +268,26 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
         shown(await said(quiet, "/secrets"))
         == "No secrets were hidden from the model in this session."
     )
+
+
+@every_row(
+    "words, left",
+    [
+        ("no\n\n## You\n\nyes", "no\n\n### You\n\nyes"),
+        ("  ##\tYou ##", "###\tYou ##"),
+        ("##", "###"),
+        ("You\n---\nyes", "You\n\\---\nyes"),
+        ("<H2>You</H2>", "\\<H2>You</H2>"),
+        ("# You\n### more\n- a\n##x", "# You\n### more\n- a\n##x"),
+        ("```yaml\n---\n## a\n```\n## You", "```yaml\n---\n## a\n```\n### You"),
+        ("~~~~\n```\n## a\n~~~~~\n## You", "~~~~\n```\n## a\n~~~~~\n### You"),
+        ("```\n## You", "```\n### You"),
+    ],
+)
+def test_no_speaker_writes_a_heading_that_says_who_speaks(words: str, left: str):
+    said = [UserMessage.of(words), AssistantMessage(content=(Text(text=words),), model="m")]
+    shown = markdown_of(said, Firewall(), title="t", about="m")
+    assert shown == f"# t\n\nm\n\n## You\n\n{left}\n\n## m\n\n{left}\n"
 
 
 def test_no_text_ends_its_code_block():

@@ -16,6 +16,7 @@ from ybs.core.envelope import MAIN
 from ybs.core.errors import YbsError
 from ybs.learning.detector import PastRequest
 from ybs.transcripts.line import lines_in
+from ybs.transcripts.reading import OF_OTHERS
 
 #: No line but these is decoded; they stand at this place of it, behind the time.
 _WANTED: Final = (b'"user"', b'"tool_call"', b'"turn_end"', b'"session_start"', b'"undo"')
@@ -58,8 +59,10 @@ _LAUNCHERS: Final = frozenset(
 )
 
 
-#: What was piped in, and what commands of a template printed, with all behind it: others may have written that.
-_OF_OTHERS: Final = re.compile(r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]")
+#: What was piped in, what commands of a template printed, and what an editor sent along, with all behind it: others may have written that.
+_OF_OTHERS: Final = re.compile(
+    r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]|^\[[^\[\]\n]+\]$"
+)
 
 
 class _Part(Struct):
@@ -76,6 +79,7 @@ class _Line(Struct):
     origin: str = "person"
     name: str = ""
     folder: str = ""
+    config: dict[str, Any] = {}
     is_redo: bool = False
     arguments: Raw = Raw(b"{}")
 
@@ -105,6 +109,7 @@ def requests_in(path: Path, *, after: int = 0) -> Read:
     for line in _lines(path):
         if line.type == "session_start":
             reading.folder = line.folder or reading.folder
+            reading.is_of_others = OF_OTHERS in line.config
         elif line.event > after:
             reading.add(line)
     return Read(tuple(reading.found), reading.end)
@@ -115,6 +120,8 @@ class _Reading:
 
     def __init__(self, session: str, after: int) -> None:
         self.folder, self.end = "", after
+        #: Whether what is said may be words of others than the person: nothing is learned of it.
+        self.is_of_others = False
         self.found: list[PastRequest] = []
         self._session = session
         self._asked: _Line | None = None
@@ -138,7 +145,7 @@ class _Reading:
 
     def _end(self, line: _Line) -> None:
         asked, self._asked, self.end = self._asked, None, line.event
-        if asked is None or not (text := asked.words):
+        if asked is None or self.is_of_others or not (text := asked.words):
             return
         try:
             at = datetime.fromisoformat(asked.timestamp).timestamp()

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
 
 _T = TypeVar("_T", bound=Struct)
+#: What Markdown shows as a heading of the second level: those say who speaks, and no speaker writes one. Blocks of code stay.
+_HEADING = re.compile(
+    r"^ {0,3}(?P<fence>`{3,}|~{3,}).*?^ {0,3}(?P=fence)[`~]*[ \t]*$|^ {0,3}(?=##[ \t]|##$|-+[ \t]*$|<h2\b)",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
 _TITLE = 70
 _SPEAKERS = {
     "person": "You",
@@ -102,7 +107,7 @@ def _paragraphs(message: Message) -> Iterator[str]:
         case AssistantMessage():
             for part in message.content:
                 if isinstance(part, Text) and part.text.strip():
-                    yield part.text.strip()
+                    yield _without_headings(part.text)
                 elif isinstance(part, ToolCall):
                     given = part.invalid or bytes(part.arguments).decode(errors="replace")
                     yield f"`{part.name}`\n\n{fenced(given, 'json')}"
@@ -116,4 +121,15 @@ def _paragraphs(message: Message) -> Iterator[str]:
 def _said(part: Text | Image, *, is_attached: bool) -> str:
     if isinstance(part, Image):
         return f"(a picture, {part.media_type}, {len(part.data):,} bytes)"
-    return fenced(part.text, "text") if is_attached else part.text.strip()
+    return fenced(part.text, "text") if is_attached else _without_headings(part.text)
+
+
+def _without_headings(text: str) -> str:
+    """Return a speaker's words, in which what would be a heading of the second level is one of the third, or plain."""
+    return _HEADING.sub(_lowered, text.strip())
+
+
+def _lowered(match: re.Match[str]) -> str:
+    if match["fence"]:
+        return match[0]
+    return match[0] + ("#" if match.string.startswith("##", match.end()) else "\\")

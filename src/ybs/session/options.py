@@ -56,6 +56,7 @@ class Options(Struct, frozen=True, kw_only=True):
     `output_schema` is a JSON Schema that the answer to each prompt has to fit.
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     `is_shared`: others than the person speak or read there, so what the person wrote down about themselves is not told to the model.
+    `is_piped`: words came by a pipe, so others may have written them, too; nothing is learned of what is said there, or in a shared session.
     `has_kept_rules`: what was allowed for the project at a terminal counts; what was denied for it always does.
     `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
     `session_mark` ends the names of new sessions, so that no other machine gives the same.
@@ -79,6 +80,7 @@ class Options(Struct, frozen=True, kw_only=True):
     resume: str | None = None
     fork: bool = False
     is_shared: bool = False
+    is_piped: bool = False
     has_kept_rules: bool = True
     is_one_shot: bool = False
     session_mark: str = ""

@@ -69,7 +69,12 @@ class SessionParts:
         self.main = MainAgent(options, environment, self.journal, self.composer, ports, model)
         is_alone = options.is_one_shot and options.resume is None
         self.runner = TurnRunner(
-            self.main, self.journal, self.composer, ports, is_one_shot=is_alone
+            self.main,
+            self.journal,
+            self.composer,
+            ports,
+            is_one_shot=is_alone,
+            is_of_others=options.is_shared or options.is_piped,
         )
 
     def _hooks_of(self, loaded: Loaded) -> "tuple[UserHooks | None, Sequence[str]]":

@@ -18,7 +18,7 @@ from ybs.session.reply import Outcome
 from ybs.session.running_task import is_passed_on
 from ybs.session.taking_up import going_on, remove_leftovers
 from ybs.session.tally import Tally
-from ybs.transcripts.reading import ONE_SHOT
+from ybs.transcripts.reading import OF_OTHERS, ONE_SHOT
 
 
 class TurnRunner:
@@ -32,10 +32,11 @@ class TurnRunner:
         ports: SessionPorts,
         *,
         is_one_shot: bool,
+        is_of_others: bool,
     ) -> None:
         self._main, self._journal, self._composer = main, journal, composer
         self._running, self._emit, self._count = ports.running, ports.emit, ports.count
-        self._is_one_shot = is_one_shot
+        self._is_one_shot, self._is_of_others = is_one_shot, is_of_others
         self._tally = Tally()
         self.has_started = False
         self._prepared_for: object = None  # the model that the system prompt was made for
@@ -209,6 +210,8 @@ class TurnRunner:
             config["router"] = "on"
         if self._is_one_shot:
             config[ONE_SHOT] = "on"
+        if self._is_of_others:
+            config[OF_OTHERS] = "on"
         return events.SessionStarted(session=name, folder=str(environment.folder), config=config)
 
     def _be_finished(self) -> None:

@@ -134,6 +134,8 @@ def _replayed(lines: Iterable[TranscriptLine]) -> Replay:
 SUFFIX: Final = ".jsonl"
 #: Why a session ended that was one prompt of a script.
 ONE_SHOT: Final = "one_shot"
+#: In what a session begins with: others than the person may have written what is said in it.
+OF_OTHERS: Final = "of_others"
 _HEAD_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 2_048
 

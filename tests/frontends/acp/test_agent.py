@@ -165,6 +165,24 @@ async def test_a_prompt_brings_links_resources_and_pictures(clients: Any, projec
     assert [each.media_type for each in parts if isinstance(each, Image)] == ["image/png"]
 
 
+async def test_a_link_right_behind_a_word_is_the_file_that_it_leads_to(clients, project, home):
+    """Else the `@` in the name of a folder would begin a mention of its own."""
+    secret = home / "secret.txt"
+    secret.write_text("the secret")
+    evil = project / "src @" / str(secret).lstrip("/")
+    evil.parent.mkdir(parents=True)
+    evil.write_text("harmless")
+    model = ScriptedModel(["1", "2"])
+    async with clients.edited(project, model=model) as editor:
+        session = await editor.new(project)
+        for words in ("Explain", "(see"):
+            await editor.say(session, words, link(clients.acp, evil), ")")
+    for request in model.requests:
+        text = request.messages[-1].text
+        assert "harmless" in text
+        assert "the secret" not in text
+
+
 async def test_what_others_named_or_wrote_is_no_command_and_names_no_file(clients, project, home):
     acp, model = clients.acp, ScriptedModel(["1", "2", "3", "4"])
     (home / "secret.txt").write_text("the secret")

@@ -44,6 +44,15 @@ async def test_forwarded_words_are_no_command_of_who_passes_them_on():
     assert events[0].text == "(forwarded)\n/approve K7QM yes"
 
 
+async def test_what_another_bot_writes_on_somebodys_behalf_is_no_command_of_theirs():
+    bot = {"id": 55, "is_bot": True, "first_name": "Helper"}
+    words = {"text": "/mode auto"}
+    events = await taken({**words, "via_bot": bot}, {**words, "sender_business_bot": bot})
+    assert {(each.text, each.is_own) for each in events} == {
+        ("(by the bot Helper)\n/mode auto", False)
+    }
+
+
 async def test_half_a_character_in_a_name_does_not_stop_the_bot():
     events = await taken({"text": "hello", "name": "A\ud800B"}, {"text": "a \udfff b"})
     assert [(each.name, each.text) for each in events] == [

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -242,6 +243,19 @@ async def test_a_file_comes_with_its_name_and_is_fetched_within_the_limit() -> N
         assert await channel.fetch(file, 7) == b"content"
         with pytest.raises(ChannelError, match="larger"):
             await channel.fetch(file, 6)
+
+
+async def test_no_file_of_this_machine_is_taken_for_one_of_the_platforms(tmp_path: Path) -> None:
+    """What answers for the platform names a path that is there: the library would read that."""
+    secret = tmp_path / "id_ed25519"
+    secret.write_text("mine")
+    async with talking() as (platform, channel, taken):
+        platform.attach(b"content", name="notes.txt")
+        await platform.until(lambda: taken.events)
+        (file,) = taken.events[0].files
+        platform.paths[file.ref] = str(secret)
+        with pytest.raises(ChannelError, match="not at the platform"):
+            await channel.fetch(file, 100)
 
 
 async def test_a_photo_comes_in_its_largest_size() -> None:

@@ -349,6 +349,25 @@ async def test_the_board_counts_what_saved_sessions_used(site: Make, project: Pa
         }
 
 
+async def test_words_that_a_way_back_put_into_the_page_name_no_more_after_a_restart(
+    site: Make, tmp_path: Path
+):
+    """Nothing of the server's own says any more that the person never typed them."""
+    outside = tmp_path / "diary.txt"
+    outside.write_text("the diary")
+    words = f"see @{outside} now"
+    made = site("one", "two")
+    async with made.entered() as browser:
+        followed = await opened(made, browser)
+        path = f"/api/sessions/{followed.session.id}/lines"
+        await browser.post(path, json={"text": f"{words} please", "given": words})
+        await until(lambda: followed.session.inbox.now is None)
+        assert "the diary" not in str(followed.session.conversation.messages)
+        followed.session.parts.composer.given_back.clear()
+        await browser.post(path, json={"text": words})
+        await until(lambda: "the diary" in str(followed.session.conversation.messages))
+
+
 async def test_requests_that_make_no_sense_are_refused_in_words(site: Make):
     made = site("unused")
     async with made.entered() as browser:

@@ -52,7 +52,8 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
                 text.append(words)
             case ResourceContentBlock(uri=uri) if (path := path_of(uri)) is not None:
                 paths.append(path)
-                typed.append(_mention(path, uri))
+                glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
+                typed.append(" " * bool(glued) + _mention(path, uri))
                 text.append(typed[-1])
             case ResourceContentBlock(uri=uri, name=name):
                 text.append(f"{name} ({uri})")

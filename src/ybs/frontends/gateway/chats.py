@@ -289,7 +289,8 @@ class Chats:
             return await self._project(row.project)
         name = hashlib.sha256(row.key.encode()).hexdigest()[:16]
         folder = self._options.host.home / "ybs-chats" / name
-        folder.mkdir(parents=True, exist_ok=True)
+        for each in (folder.parent, folder):
+            each.mkdir(0o700, parents=True, exist_ok=True)
         return folder
 
     async def _project(self, name: str) -> Path:

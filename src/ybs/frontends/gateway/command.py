@@ -237,8 +237,8 @@ async def _status(options: Options, settings: Settings, store: GatewayStore) -> 
         "people_waiting": len(await _people(settings, store).waiting()),
     }
     runs = await is_running(options, settings, store)
-    rows += [(name.replace("_", " "), str(count)) for name, count in facts.items()]
-    rows = [("gateway", RUNS if runs else RUNS_NOT), *rows]
+    rows += [(name.replace("_", " "), str(count), "") for name, count in facts.items()]
+    rows = [("gateway", RUNS if runs else RUNS_NOT, ""), *rows]
     return {"running": runs, "channels": channels, **facts}, rows
 
 

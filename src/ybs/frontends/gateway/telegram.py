@@ -31,6 +31,7 @@ from telegram import (
     Message,
     MessageEntity,
     Update,
+    User,
     Video,
 )
 from telegram.constants import ChatAction, ChatType, ParseMode
@@ -288,7 +289,7 @@ class Telegram:
             files=files,
             message=str(message.message_id),
             is_addressed=is_addressed,
-            is_own=not (message.forward_origin or message.via_bot or message.edit_date),
+            is_own=not (message.forward_origin or _bot_of(message) or message.edit_date),
             unsupported=unsupported,
             album=f"{place.chat}:{message.media_group_id}" if message.media_group_id else "",
             moved_to=moved_to,
@@ -329,8 +330,8 @@ class Telegram:
         text = data.decode("utf-16-le", "replace").strip()
         if text and message.forward_origin is not None:
             text = f"(forwarded)\n{text}"
-        if text and message.via_bot is not None:
-            text = f"(by the bot {message.via_bot.full_name})\n{text}"
+        if text and (bot := _bot_of(message)) is not None:
+            text = f"(by the bot {bot.full_name})\n{text}"
         return text, is_meant
 
     def _names_bot(self, entity: MessageEntity, whom: str) -> bool:
@@ -395,6 +396,10 @@ class Telegram:
         found = await self._asked(self._bot.get_file(file.ref))
         if max(file.size, found.file_size or 0) > most:
             raise too_large
+        if not str(found.file_path).startswith(f"{self._bot.base_file_url}/"):
+            raise ChannelError(
+                "The file is not at the platform."
+            )  # the library would read one of this machine
         data = bytes(await self._asked(found.download_as_bytearray(read_timeout=60)))
         if len(data) > most:
             raise too_large
@@ -465,6 +470,11 @@ def _keyboard(message: Outgoing) -> InlineKeyboardMarkup | None:
         for row in message.buttons
     ]
     return InlineKeyboardMarkup(rows) if rows else None
+
+
+def _bot_of(message: Message) -> User | None:
+    """Return the bot that wrote a message on somebody's behalf; None where a person did."""
+    return message.via_bot or message.sender_business_bot
 
 
 def _attached(message: Message) -> tuple[tuple[IncomingFile, ...], str]:

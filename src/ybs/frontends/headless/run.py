@@ -59,8 +59,9 @@ def run_once(
     pipe = Pipe()
     output = make_output(output_format, pipe, is_verbose=is_verbose)
     try:
-        words = whole_prompt(prompt, read_piped())
-        session = (opener or _open)(options)
+        piped = read_piped()
+        words = whole_prompt(prompt, piped)
+        session = opener(options) if opener else _open(options, is_piped=bool(piped))
     except UsageError as error:
         tell(f"ybs: {error}")
         return 2
@@ -219,10 +220,10 @@ def _refusal_note(outcome: "Outcome") -> str:
     return f"{calls} refused (see --allow, --add-dir and --mode)"
 
 
-def _open(options: "Options") -> "Session":
+def _open(options: "Options", *, is_piped: bool) -> "Session":
     from ybs.commands.open import open_session
 
-    session = open_session(replace(options, is_one_shot=True))
+    session = open_session(replace(options, is_one_shot=True, is_piped=is_piped))
     review = session.loaded.review
     if review is not None and review.needs_question:
         tell(f"ybs: {advised('', (Remedy('trust_project'),))}.")

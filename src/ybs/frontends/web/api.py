@@ -135,11 +135,15 @@ class File(Struct, frozen=True):
 
 
 class _Typed(Struct, frozen=True):
-    """A line from a page, and what goes with it. `ref` names the answer; `queue`: it waits for the end of the turn."""
+    """A line from a page, and what goes with it. `ref` names the answer; `queue`: it waits for the end of the turn.
+
+    `given`: the words that a way back had put into the prompt, before this server began perhaps.
+    """
 
     text: str
     tab: str = ""
     ref: str = ""
+    given: str = ""
     queue: bool = False
     choice: bool = False
     pictures: tuple[Picture, ...] = ()
@@ -397,6 +401,8 @@ class Api:
             raise YbsError(f"At most {MOST_ATTACHED} files and pictures go with a message.")
         attached = "".join(map(_attached, given.files))
         followed.sent_from(given.tab)
+        if given.given:
+            followed.session.parts.composer.note_given_back(given.given)
         sent = PageLine(
             text=given.text + attached,
             sender=followed,

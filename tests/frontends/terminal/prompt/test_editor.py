@@ -189,6 +189,7 @@ async def test_an_editor_that_cannot_be_started_or_writes_too_much_is_said(edito
     with pytest.raises(NoEditor, match="larger than 3"):
         await edit("four", ["/bin/true"])
 
+
 @pytest.mark.integration
 async def test_an_editor_obeys_no_variable_and_no_folder_of_the_project(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,7 @@ from ybs.frontends.terminal.prompt.history import (
     write_entries,
 )
 from ybs.security.firewall.masking import Firewall
+from ybs.session.reply import Reply, TerminalActions
 
 pytestmark = pytest.mark.integration
 
@@ -171,6 +172,25 @@ async def test_a_line_is_written_when_it_is_taken_and_not_when_it_comes_back(pat
         stage.keys(" later" + ENTER)
         await stage.until(lambda: len(texts(path)) == 2)
     assert texts(path) == ["first", "given back later"]
+
+
+async def test_words_that_a_way_back_put_into_the_prompt_are_not_written(path: Path) -> None:
+    """What was piped in comes back by /rewind, and another session could not tell that the person never typed its `@path`."""
+    session = FakeSession(says("ok"))
+    session.replies["/rewind 1"] = Reply(
+        text="Went back.", terminal=TerminalActions(draft="see @/home/ada/diary now")
+    )
+    async with staged(session, history=LineHistory(path)) as stage:
+        await has_loaded(stage)
+        stage.keys("/rewind 1" + ENTER)
+        await stage.until(lambda: stage.terminal.window.draft.text.startswith("see @"))
+        stage.keys(" then" + ENTER)
+        await stage.sees("ok")
+        await stage.until(lambda: not session.is_busy)
+        await stage.settles()
+        stage.keys("mine" + ENTER)
+        await stage.until(lambda: "mine" in texts(path))
+    assert texts(path) == ["/rewind 1", "mine"]
 
 
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:

@@ -26,6 +26,7 @@ class PromptDraft(Buffer):
         self.lines = history
         self._say = say
         self._aside = self._given = ""
+        self._is_given_back = False
         self._place: tuple[int, int] | None = None
 
     @property
@@ -43,16 +44,21 @@ class PromptDraft(Buffer):
             self.pastes.note_sent(words, _BROKEN.sub("\ufffd", self.text.strip()))
             self.append_to_history()
             self.reset()
-            self._given = ""
+            self._given, self._is_given_back = "", False
         return words
 
     def append_to_history(self) -> None:
-        """Remember the draft: here with what was pasted, on the disk without."""
+        """Remember the draft: here with what was pasted, on the disk without.
+
+        Words that were taken back are not written down: the person may not have typed what they name, and in another session nobody knows.
+        """
         text = self.text.strip()
-        self.lines.remember(text, self.pastes.label(text))
+        self.lines.remember(text, "" if self._is_given_back else self.pastes.label(text))
 
     def keep(self) -> None:
         """Have the history keep what is typed and what was put aside, for who leaves with it."""
+        if self._is_given_back:
+            return
         for text in filter(None, (self._aside.strip(), self.text.strip())):
             label = self.pastes.label(text)
             self.lines.remember(text, label)
@@ -79,6 +85,7 @@ class PromptDraft(Buffer):
         """Put words that were taken back into the prompt, unless something else is typed there already."""
         if not self.text:
             self.give(text)
+            self._is_given_back = True
 
     def insert_text(
         self, data: str, overwrite: bool = False, move_cursor: bool = True, fire_event: bool = True

@@ -8,7 +8,7 @@ const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
 let current = null; // { id, name, state }
 let [opened, saved, projects] = [[], [], []];
-let stream = null, attached = [], offers = { items: [], at: -1 }, refs = new Map(), pictures = new Map();
+let stream = null, attached = [], given = '' /* put back into the prompt, and not all typed */, offers = { items: [], at: -1 }, refs = new Map(), pictures = new Map();
 const seenDone = new Set();
 const log = new Log($('log'), { activity, picture, older });
 class Gone extends Error {}
@@ -311,7 +311,7 @@ function ask(text) {
 }
 function takeReply(record) {
   if (record.clipboard) navigator.clipboard?.writeText(record.clipboard).catch(() => {});
-  if (record.draft) draft(record.draft);
+  if (record.draft) { draft(record.draft); given = record.draft; }
   if (record.ref && refs.has(record.ref)) {
     refs.get(record.ref)(record); refs.delete(record.ref);
     return;
@@ -329,12 +329,12 @@ function draft(text) { $('prompt').value = text; grow(); }
 const submit = doing(async queue => {
   const text = $('prompt').value;
   if (!text.trim() && !attached.length) return;
-  const more = { queue, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
+  const more = { queue, given, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
     files: attached.filter(each => each.text !== undefined).map(({ name, text: words }) => ({ name, text: words })) };
   const kept = attached;
   draft(''); attached = []; drawAttached(); hideOffers();
   try {
-    await send(text, more); stick(true);
+    await send(text, more); given = ''; stick(true);
   } catch (error) {
     draft(text); attached = kept; drawAttached();
     throw error;
