@@ -24,6 +24,8 @@ from ybs.core.events import Event, Noticed, ToolFinished
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
+from ybs.security.commands.wrappers import read
+from ybs.security.policy.rules import outside_rules
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook, call
@@ -283,6 +285,42 @@ HELD_BY_A_RULE = (
     "gh repo clone a/b -- -c core.sshCommand=./x",
     "gh codespace ssh -- -oProxyCommand=./x",
 )
+
+
+#: Rules, and commands that they cover but for what a program makes of one word.
+ODD_WORDS = (
+    ("git log *", "git log -1 --format=x --output=.git/config", False),
+    ("git log *", "git log -1 --outpu=.envrc", False),
+    ("git log *", "git log -1 --oneline --format=%h", True),
+    ("git commit *", "git commit -qm 'a (b) [c] | d' --allow-empty", True),
+    ("git *", "git remote-ext x y", False),
+    ("git *", "git checkout-index --prefix=.git/hooks/ main.py", False),
+    ("git *", "git merge-index ./x -a", False),
+    ("git *", "git rebase -x './x' HEAD", False),
+    ("git *", "git status --short", True),
+    ("curl *", "curl -s FILE:///etc/hostname", False),
+    ("curl *", "curl -s '{file}:///etc/hostname'", False),
+    ("curl *", "curl -s '[f-f]ile:///etc/hostname'", False),
+    ("curl *", "curl -sT '{/etc/hostname}' http://127.0.0.1:9/", False),
+    ("curl *", "curl -so '#1/w' 'http://127.0.0.1:9/{/tmp}'", False),
+    ("curl *", "curl -s http://127.0.0.1:9/x", True),
+    ("zip *", "zip -T -TTsh z.zip main.py", False),
+    ("zip *", "zip -T -TT'sh main.py' z.zip main.py", False),
+    ("zip *", "zip -q z.zip main.py", True),
+    ("install *", "install -s --strip-program=sh main.py sub/", False),
+    ("sqlite3 *", "sqlite3 :memory: '.sy touch x'", False),
+    ("sqlite3 *", "sqlite3 :memory: 'select 1'", False),
+    ("sh -n *", "sh -n +n main.py", False),
+)
+
+
+@pytest.mark.parametrize(("pattern", "command", "is_let_out"), ODD_WORDS)
+def test_a_rules_star_stands_for_no_word_that_a_program_makes_more_of(
+    pattern: str, command: str, *, is_let_out: bool
+) -> None:
+    (rule,) = outside_rules([pattern])
+    (part,) = read(command).parts
+    assert rule.lets_out(part) is is_let_out
 
 
 async def test_a_rules_star_stands_for_no_other_repository_place_or_program(

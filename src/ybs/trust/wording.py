@@ -27,7 +27,7 @@ _KINDS = {
     ".claude/commands": "adds a command",
     ".ybs/hooks": "is a program that hooks may run",
     ".ybs/skills": "belongs to a skill that contains a program",
-    ".ybs/tools": "is a tool that the model may call",
+    ".ybs/tools": "is a tool that the model may call; what it loads from elsewhere in the project may change later",
 }
 #: Folders of other agents: common, and of use only to who asks for what is in them.
 _QUIET = (".claude/agents", ".claude/commands")

@@ -23,6 +23,7 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("vi vim nvim view ex", "-c --cmd -S"),
     ("tcpdump", "-z"),
     ("sqlite3", "-cmd -init"),
+    ("install ginstall", "--strip-program"),
     ("gdb lldb", "-ex --eval-command -x -o"),
     ("pytest", "-p"),
     ("make gmake", "--eval -E"),
@@ -90,6 +91,8 @@ def _found(words: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, st
             else:
                 is_long = name.startswith("--") and len(head) > 2
                 is_meant, given = head == name or (is_long and name.startswith(head)), value
+                if name.isupper() and word.startswith(name) and not value:  # `-TTsh`
+                    is_meant, given = True, word.removeprefix(name)
             if is_meant:
                 yield name, given or following
 

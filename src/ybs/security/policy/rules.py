@@ -23,6 +23,60 @@ if TYPE_CHECKING:
 
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w+)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w+)\.\.(?:/|\Z)")
+#: A word that no program takes for a pattern, a command, an expression or an address of a file.
+_PLAIN = lazy(r"(?!\+|(?i:.*\bfile:))[\w@%+=:,./-]*")
+#: Programs whose other words are data: messages, titles, names of branches.
+_TAKE_DATA = ("git", "gh", "glab", "echo", "cd")
+#: What a star behind `git` alone stands for; other verbs are named in the rule.
+_GIT_VERBS = frozenset(
+    [
+        "add",
+        "am",
+        "apply",
+        "archive",
+        "blame",
+        "branch",
+        "checkout",
+        "cherry-pick",
+        "clean",
+        "clone",
+        "commit",
+        "describe",
+        "diff",
+        "fetch",
+        "format-patch",
+        "grep",
+        "init",
+        "log",
+        "ls-files",
+        "ls-remote",
+        "ls-tree",
+        "merge",
+        "mv",
+        "notes",
+        "pull",
+        "push",
+        "range-diff",
+        "rebase",
+        "reflog",
+        "remote",
+        "reset",
+        "restore",
+        "rev-list",
+        "rev-parse",
+        "revert",
+        "rm",
+        "shortlog",
+        "show",
+        "sparse-checkout",
+        "stash",
+        "status",
+        "switch",
+        "symbolic-ref",
+        "tag",
+        "worktree",
+    ]
+)
 #: Programs that start git or ssh with the words behind `--`.
 _HAND_ON = ("gh", "glab")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -97,10 +151,12 @@ class Rule(Struct, frozen=True):
         names_script = len(named) > 1 and "*" not in named[1]
         if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
             return False
-        return not any(
-            word in ("--global", "--system") or ELSEWHERE().search(word)
-            for word in words[1:]
-            if word not in named
+        rest = [word for word in words[1:] if word not in named]
+        is_any_verb = words[0] == "git" and named[1:2] in ([], ["*"])
+        if is_any_verb and _GIT_VERBS.isdisjoint(words[1:2]):
+            return False
+        return _are_plain(words[0], rest) and not any(
+            word in ("--global", "--system") or ELSEWHERE().search(word) for word in rest
         )
 
     def _hides(self, part: "Command") -> bool:
@@ -130,6 +186,23 @@ class Rule(Struct, frozen=True):
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character."""
         return self.pattern is not None and self.pattern.strip() == command.strip()
+
+
+def _are_plain(program: str, words: Sequence[str]) -> bool:
+    """Return whether words that a star stands for are what they look like: no patterns or commands, and nothing that is written to what runs later.
+
+    Of `git` and the like they are data, but for `--output`, and for a place in a repository's folder.
+    """
+    from ybs.security.paths.autorun import part_of
+
+    parts = [re.split(r"[/=@,]", word) for word in words]
+    if program not in _TAKE_DATA:
+        return all(map(_PLAIN().fullmatch, words)) and not any(map(part_of, parts))
+    return not any(
+        word.startswith("--outp")
+        or any(part.endswith(".git") and word[:1] == "-" for part in found)
+        for word, found in zip(words, parts, strict=True)
+    )
 
 
 def _glob(pattern: str) -> "re.Pattern[str]":
