@@ -1,4 +1,4 @@
-"""A trusted project's hook that runs what its command does not name only reads the project: played with the installed command."""
+"""A trusted project's hook that runs more than plain commands of known programs only reads the project: played with the installed command."""
 
 import json
 import os
@@ -27,11 +27,13 @@ HOOKS = {
     "tar": ("tar cf /dev/null *", "tar", {"--checkpoint=1": "", "--checkpoint-action=exec=sh evil": ""}),
     "wait": ("sh wait.sh", "make", {"Makefile": "all:\n\ttouch made/wait\n"}),
     "case": ("sh case.sh", "make", {"Makefile": "all:\n\ttouch made/wait\n"}),
+    "names": ("bash names.sh", "bash", {"a[$(cd made; echo >names)]": ""}),
     "node": ("node .", "node", {"main.js": "require('fs').writeFileSync('made/node', '')\n"}),
 }  # fmt: skip
 FILES = {
     "wait.sh": "timeout 9 make\n",
     "case.sh": "case x in x) env -u X make;; esac\n",
+    "names.sh": "for f in a*; do [[ $f -gt 1 ]] && echo $((f)); done\n",
     "Makefile": "all:\n\ttrue\n",
     "package.json": '{"main": "main.js"}',
     "main.js": "",

@@ -190,6 +190,9 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         'command "node", args "server.js", env T "${TOKEN}"',
         '.ybs.json: lets the model run these programs, and what they load from elsewhere in the project, which may change later: name "x", path "./x"',
         '.ybs.json: looks for tools, which are programs, in "./more"',
+        '.ybs.json: the hook "./hook.sh --now" at Stop runs hook.sh, which may run files of the project that change later; it only reads the project',
+        ".ybs.json: the MCP server files runs `node`, which may run files of the project that change later; "
+        "it only reads the project and has the network, your variable TOKEN",
         'Your variable TOKEN goes to "node" (the MCP server files): not granted',
     ]
 

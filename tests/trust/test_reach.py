@@ -32,6 +32,10 @@ FILES = {
 }
 
 
+#: How a command is called that is not understood as a whole, and one that may run whatever there is.
+MORE, ANY_FILE = "more than plain commands", "what may be any file"
+
+
 @pytest.fixture
 def tree(project: Path) -> Path:
     for name, text in FILES.items():
@@ -145,24 +149,24 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
     "words, unknown",
     [
         ("make", "`make`"),
-        ("cd x && /usr/bin/make -s check", "`make`"),
-        ("bash -c 'npm run lint'", "`npm`"),
-        ("env CI=1 just", "`just`"),
-        ('eval "$X"', "`eval`"),
+        ("cd x && /usr/bin/make -s check", "`/usr/bin/make`"),
+        ("bash -c 'npm run lint'", "`bash`"),
+        ("env CI=1 just", "`env`"),
+        ('eval "$X"', MORE),
         ("python3 -m pkg.mod", "`python3`"),
-        ("python3 .ybs/hooks/own.py -c", "`python3`"),
-        ("curl -s localhost | sh", "`sh`, given what another program prints"),
-        ("$RUN x", "a program that something else names"),
-        ("for f in hooks/*.sh; do . $f; done", "a program that something else names"),
-        ("find hooks -exec {} ;", "a program that something else names"),
-        ("find . -name h -exec sh {} ;", "a program that something else names"),
-        ("ls hooks | xargs -n1 sh", "a program that something else names"),
-        ('while read f; do sh "$f"; done', "a program that something else names"),
-        ("sh $(ls hooks | head -1)", "a program that something else names"),
+        ("python3 .ybs/hooks/own.py -c", ".ybs/hooks/own.py"),
+        ("curl -s localhost | sh", "`sh`"),
+        ("$RUN x", ANY_FILE),
+        ("for f in hooks/*.sh; do . $f; done", ANY_FILE),
+        ("find hooks -exec {} ;", ANY_FILE),
+        ("find . -name h -exec sh {} ;", ANY_FILE),
+        ("ls hooks | xargs -n1 sh", "`xargs`"),
+        ('while read f; do sh "$f"; done', ANY_FILE),
+        ("sh $(ls hooks | head -1)", ANY_FILE),
         ("perl -Ilib -MFoo -e 1", "`perl`"),
-        ("git -c core.hooksPath=hooks commit", "a program that something else names"),
-        ("for f in *; do . ./$f; done", "what may be any file"),
-        ("sh *", "what may be any file"),
+        ("git -c core.hooksPath=hooks commit", "`git`"),
+        ("for f in *; do . ./$f; done", ANY_FILE),
+        ("sh *", ANY_FILE),
         ("./loads", "loads"),
         ("./makes", "makes"),
         ("./opens", "opens"),
@@ -177,72 +181,72 @@ def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: 
         ("""perl -e 'system("sh ".join(".","x","sh"))'""", "`perl`"),
         ("""awk 'BEGIN { system("sh x" ".sh") }'""", "`awk`"),
         ("sed -n '1e sh x.sh' data.json", "`sed`"),
-        ("cp -r . /tmp/z; sh /tmp/z/h", "a program that something else names"),
-        ('ln -s "$PWD" /tmp/z; cd /tmp/z/x; sh y/deep.sh', "a program that something else names"),
-        ("tar c . | tar x -C $TMPDIR; sh $TMPDIR/h", "a program that something else names"),
-        ("HOME=. bash -lc true", "a program that something else names"),
+        ("cp -r . /tmp/z; sh /tmp/z/h", "`sh`"),
+        ('ln -s "$PWD" /tmp/z; cd /tmp/z/x; sh y/deep.sh', "`sh`"),
+        ("tar c . | tar x -C $TMPDIR; sh $TMPDIR/h", ANY_FILE),
+        ("HOME=. bash -lc true", MORE),
         ("flake8 src", "`flake8`"),
         ("node .", "`node`"),
         ("node ./lib", "`node`"),
         ("node --test", "`node`"),
         ("perl -e 1 -Mx", "`perl`"),
-        ("tar cf /dev/null *", "`tar`"),
-        ("rg --files *", "a program that something else names"),
-        ("git difftool -y", "a program that something else names"),
-        ("cd /usr && bin/h", "a program that something else names"),
+        ("tar cf /dev/null *", MORE),
+        ("rg --files *", MORE),
+        ("git difftool -y", "`git`"),
+        ("cd /usr && bin/h", "`bin/h`"),
         ("sh -c flake8", "`sh`"),
-        ("echo x | node", "`node`, given what another program prints"),
-        ("sh <<E\nflake8\nE", "`flake8`"),
-        ("if (true) then flake8; fi", "`flake8`"),
-        ("f() { flake8; }; f", "`flake8`"),
-        ("case x in x) flake8;; esac", "`flake8`"),
-        ("echo in x\nflake8)", "`flake8`"),
-        (">/dev/null flake8", "`>/dev/null`"),
-        ("true 2>&1 & flake8", "`flake8`"),
+        ("echo x | node", "`node`"),
+        ("sh <<E\nflake8\nE", MORE),
+        ("if (true) then flake8; fi", MORE),
+        ("f() { flake8; }; f", MORE),
+        ("case x in x) flake8;; esac", MORE),
+        ("echo in x\nflake8)", MORE),
+        (">/dev/null flake8", "`flake8`"),
+        ("true 2>&1 & flake8", MORE),
         ("true >&2\nflake8", "`flake8`"),
         ("true &>out; flake8", "`flake8`"),
-        ("true 2>&1flake8", "`1flake8`"),
-        ('x="$(flake8)"', "`flake8`"),
-        ('x="$(: "a b"; flake8)"', "`flake8`"),
-        ('echo "it`flake8`"', "`…`"),
-        ("x=$(flake8 true)", "`flake8`"),
-        ("env -u$(flake8) true", "a program that something else names"),
-        ("export $(git log -1 --format=%s); date", "a program that something else names"),
-        ("git log -1 --format=%s | xargs env", "a program that something else names"),
-        ("git log | xargs -n 1 /usr/bin/time", "a program that something else names"),
-        ("git ls-files | xargs sed -i 's/ *$//'", "a program that something else names"),
-        ('awk "BEGIN{print \\"$(git log -1)\\"}"', "a program that something else names"),
-        ("git grep $(git log -1 --format=%s)", "a program that something else names"),
-        ('g"i"t diff "$1"', "a program that something else names"),
-        ("if true; then sed -i x `ls`; fi", "a program that something else names"),
-        ("case $(flake8) in a) true;; esac", "a program that something else names"),
-        ("case x in a) true;; b ) flake8;; esac", "`flake8`"),
+        ("true 2>&1flake8", MORE),
+        ('x="$(flake8)"', MORE),
+        ('x="$(: "a b"; flake8)"', MORE),
+        ('echo "it`flake8`"', MORE),
+        ("x=$(flake8 true)", MORE),
+        ("env -u$(flake8) true", MORE),
+        ("export $(git log -1 --format=%s); date", MORE),
+        ("git log -1 --format=%s | xargs env", "`xargs`"),
+        ("git log | xargs -n 1 /usr/bin/time", "`xargs`"),
+        ("git ls-files | xargs sed -i 's/ *$//'", MORE),
+        ('awk "BEGIN{print \\"$(git log -1)\\"}"', MORE),
+        ("git grep $(git log -1 --format=%s)", MORE),
+        ('g"i"t diff "$1"', MORE),
+        ("if true; then sed -i x `ls`; fi", MORE),
+        ("case $(flake8) in a) true;; esac", MORE),
+        ("case x in a) true;; b ) flake8;; esac", MORE),
         ("fla'ke'8", "`flake8`"),
-        ("fla\\ke8", "`fla\x02e8`".replace("\x02", "…")),
-        ("fla\\\nke8", "`flake8`"),
-        ("true # don't\nflake8\n# it's", "`flake8`"),
-        ("true 'a", "`…`"),
-        ("$'flake8'", "a program that something else names"),
+        ("fla\\ke8", MORE),
+        ("fla\\\nke8", MORE),
+        ("true # don't\nflake8\n# it's", MORE),
+        ("true 'a", MORE),
+        ("$'flake8'", MORE),
         (f"true {'x' * 1_000}", "a command too long to be read"),
         ("./waits", "waits"),
         ("./picks", "picks"),
-        ("python3 .ybs/hooks/own.py", "`python3`"),
-        ("node .ybs/hooks/needs.js", "`node`"),
+        ("python3 .ybs/hooks/own.py", ".ybs/hooks/own.py"),
+        ("node .ybs/hooks/needs.js", ".ybs/hooks/needs.js"),
         ("perl hooks/a.pl", "`perl`"),
-        ("PERL5OPT='-I. -Mmm' true", "a program that something else names"),
-        ("PYTHONPATH=src .ybs/hooks/own.py", "a program that something else names"),
-        ("env PYTHONHOME=x true", "a program that something else names"),
-        ("export PYTHONUSERBASE=x", "a program that something else names"),
-        ("git --git-dir=fx status", "a program that something else names"),
-        ("GIT_COMMON_DIR=fx git status", "a program that something else names"),
-        ("GIT_COMMON_DIR=fx; git status", "a program that something else names"),
+        ("PERL5OPT='-I. -Mmm' true", MORE),
+        ("PYTHONPATH=src .ybs/hooks/own.py", MORE),
+        ("env PYTHONHOME=x true", "`env`"),
+        ("export PYTHONUSERBASE=x", "`export`"),
+        ("git --git-dir=fx status", "`git`"),
+        ("GIT_COMMON_DIR=fx git status", MORE),
+        ("GIT_COMMON_DIR=fx; git status", MORE),
         ("git log --format=%s | sed 's/a/b/e'", "`sed`"),
         ("git ls-files | awk '{print}'", "`awk`"),
         ("rustfmt x.rs", "`rustfmt`"),
-        ("PATH=./bin:$PATH; date", "a program that something else names"),
-        ("HOME=/tmp ./h", "a program that something else names"),
-        ("HOME=$PWD/x bash -lc true", "a program that something else names"),
-        ("HOME=TOP/x bash -lc true", "a program that something else names"),
+        ("PATH=./bin:$PATH; date", MORE),
+        ("HOME=/tmp ./h", MORE),
+        ("HOME=$PWD/x bash -lc true", MORE),
+        ("HOME=TOP/x bash -lc true", MORE),
     ],
 )
 def test_what_runs_files_that_cannot_be_known_is_named(tree, words, unknown):
@@ -262,28 +266,81 @@ def test_what_runs_files_that_cannot_be_known_is_named(tree, words, unknown):
     assert unknown in found(tree, words).unknown
 
 
-def test_what_runs_nothing_but_what_it_names_is_not_open(tree: Path) -> None:
-    put(tree, "plain", "#!/bin/sh\n# make sure\ncat >/dev/null; exit 2\n", 0o755)
-    for words in (
+#: Ways of a shell to run or set what no word of the command says plainly, by the name of a file, or to begin another command.
+NOT_PLAIN = [
+    *("[[ $1 -gt 1 ]]", "[[ a -eq 1 ]]", "[[ -v x ]]", "for f in *; do [[ $f -gt 1 ]]; done", "echo $((f))", "((f))", "$[f]"),
+    *("for PATH in bin; do ls; done", "select PATH in bin; do ls; done", "printf -v PATH bin; ls", "printf '-v' PATH bin", "printf \\-v PATH bin"),
+    *("printf %n x", "printf %d 'a[x]'", "printf '%(x)T'", "echo bin | read PATH; ls", "read -r PATH <h", "declare -i x=h", "typeset -i x", "local x"),
+    *("echo ${!x}", "echo ${a[$f]}", "echo ${f@P}", "echo ${f#h}", "test -v x", "[ -v x ]", "test 'a[0]' -eq 1", "[ h -nt x ]", "[ -f h -a -v x ]"),
+    *("mapfile -C make -c 1 x <h", "readarray x", "trap make EXIT", "wait -n", "alias ls=make; ls", "ls() { make; }; ls", "function ls { make; }"),
+    *("coproc make", "true & make", "ls &", "true &>out make", "&>out make", "true & >out make", "echo a |& make", "true >&h", "true <&3", "true 3<>h"),
+    *("tru\\\ne", "true \\\n-x", "true\r", "true\r\nmake", "true\0make", "true\vmake", "true\fmake", "true\u00a0make", "true\u2003x", "tru\u00e9", "true\u0085x"),
+    *("true # x", "#", "", " ", ";", "true;;", "true ;; make", "; true", "| true", "true |", "true &&", "true ||| true", "true && && true", "true;| cat"),
+    *("true 'a", 'true "a', "true `", "true $", 'true "$x"', "true '$(make)'", 'true "`make`"', "true $'x'", 'true $"x"', "true \\x", 'true "\\\\"'),
+    *("true {a,b}", "true ~root/x", "true ~+/x", "true a~/x", "true x*", "true ?", "true [ab]", "true a[ b", "true !!", "! true", "true ^a^b", "(true)", "{ true; }"),
+    *("true <<E\nE", "true <<<x", "cat <(make)", "true > >(make)", "true >|h", "true {x}>h", "true 12>h", "cd 12>h", "x=1 true", "LC_ALL=C sort h", "x+=1", "a[0]=1 true"),
+    *("'true", "true 'a\nb'", 'true "a\nb"', "if true; then true; fi", "while true; do true; done", "case x in x) true;; esac", "time true", "true 2>&1true"),
+]  # fmt: skip
+#: Words that have a known program run another one, work elsewhere, or that are not known of it.
+NOT_KNOWN = [
+    *("git commit", "git -C x status", "git --exec-path=x status", "git diff --ext-diff", "git diff '' --ext-diff", "git show --textconv", "git diff -Oh", "git diff --output=h"),
+    *("git grep -Omake x", "git", "git stash", "git checkout x", "git diff --no-index h x", "git -p log", "git diff --no-ext-diff -O h", "g=x git status"),
+    *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -j 2 .", "isort '' --jobs=2", "isort -qj2 .", "black .", "rustfmt x"),
+    *("cd", "cd -", "cd ..", "cd x/../..", "cd /usr", "cd ~/x", "cd +1", "cd x y", 'cd "${PWD}x"', 'cd "$PWD"x', 'cd "$PWD"/..', "exit x", "exit 1 2", "exit 'a[0]'"),
+    *("curl -K h x", "wget x", "find . -name x", "rg x", "xargs rm", "env true", "exec true", "command true", "nice true", "timeout 5 true", "sudo true", "eval true"),
+    *(". h", "source h", "sh h", "bash h", "./h", "x/h", "h", "sed -i x h", "awk x", "python3 h", "set h", "shift", "unset x", "export x", "hash -p h ls", "enable -f h x"),
+    *("builtin true", "type x", "ulimit 1", "umask 1", "kill 1", "jobs", "bind x", "complete x", "let x", "getopts x y", "test -f x ]", "[ -f h", "[", "]", "test", "/bin/true"),
+]  # fmt: skip
+
+
+@every_row("words", [*NOT_PLAIN, *NOT_KNOWN])
+def test_what_is_not_plain_or_not_known_is_unknown(tree: Path, words: str) -> None:
+    assert found(tree, words).unknown
+
+
+@every_row(
+    "words",
+    [
         "cp data.json /tmp/copy",
-        "./plain",
-        "sh ./h",
-        "jq -r .tool_input.file_path | xargs ruff format",
         "jq . data.json",
+        "jq -r .tool_input.file_path",
         "git status --short",
-        "timeout 5 ruff format; echo 'done; (ok)' \"it's\" # don't",
-        'f=$(jq -r .x); if [[ $f == *.py && -f $f ]]; then ruff check "$f"; fi',
-        "case x in a.py|'a b') ruff format x;; b.md) exit $((1+1));; esac",
-        'say() { echo "$(date +%T) $1"; }; say "now"',
-        'bash "$CLAUDE_PROJECT_DIR/h"',
-        "echo ran >&2; ruff format . 2>&1 || exit 2",
-        "ls &> /dev/null; ls >&-",
-        "git diff --name-only | xargs ruff format",
-        'git -C "$CLAUDE_PROJECT_DIR" status; sort data.json',
-        'LC_ALL=C sort data.json; FILE=$(jq -r .x) && ruff format "$FILE"; export LANG=C',
+        "git diff --name-only -- x",
+        "git log -1 --format='%h %s' > log.txt",
+        "ruff check --fix .; ruff format . 2>&1 || exit 2",
+        "ruff format src tests && isort -q --profile black src\ngofmt -w x.go;",
+        "shfmt -w x/h | tee -a out.log",
+        "echo ran >&2; echo \"it's done!\" >>'my log'",
+        'echo \'done; (ok)\' "it\'s" a\\ b \'é\' "say \\"x\\"\\n" c:d,e=f%g@h+i',
+        "ls &> /dev/null; ls >&-; ls 2>/dev/null",
+        "ls &>>out && cat <h >x/out",
+        'cd "$CLAUDE_PROJECT_DIR" && ruff format .',
+        'cd "${YBS_PROJECT_DIR}/x" && mkdir -p y && touch "$PWD/z" ~/z',
+        "cd x\n\ncd 'y'; cat deep.sh | sort -u | head -1",
+        'date "+%F %T" >> "$CLAUDE_PROJECT_DIR"/log',
+        "[ -f h ] && test x = y || printf '%s\\n' no || exit",
+        "say done; notify-send 'ybs' \"all done\"",
+        "  true  ",
+    ],
+)
+def test_plain_commands_of_known_programs_are_known(tree: Path, words: str) -> None:
+    assert found(tree, words).unknown == ()
+
+
+def test_a_program_that_is_started_without_a_shell_is_never_known(tree: Path) -> None:
+    for words, unknown in (
+        (("tool", "${X}", "a b"), "`tool`"),
+        (("cat", "h"), "`cat`"),
+        (("sh", "-e", "x/y/deep.sh"), "x/y/deep.sh"),
+        (("./h", "y"), "h"),
+        (("node", "-r", "./lib/pre", "TOP/server.js"), "server.js"),
     ):
-        assert found(tree, words).unknown == (), words
-    assert found(tree, "tool", "${X}", "a b").unknown == ()
+        assert found(tree, *words).unknown == (unknown,)
+
+
+def test_all_that_is_not_known_is_named_once(tree: Path) -> None:
+    words = "make; true; cd x; ./h\nmake x | sh -e 'my hook.sh' 1"
+    assert found(tree, words).unknown == ("`make`", "h", "x/h", "my hook.sh")
 
 
 @pytest.mark.integration
@@ -359,7 +416,10 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     )
     hooks = lines_of(wanting(tree, group("make check", project="write")))
     assert any(line.endswith("it may change the project") for line in hooks)
-    assert not any("may run files" in line for line in lines_of(wanting(tree, group("./h"))))
+    (said,) = (line for line in lines_of(wanting(tree, group("./h"))) if "may run files" in line)
+    assert "runs h, which may run files of the project" in said
+    plain = lines_of(wanting(tree, group("ruff format . && cp data.json x")))
+    assert not any("may run files" in line for line in plain)
     servers = {"mcpServers": {"s": {"command": "npx", "args": ["-y", "thing"]}}}
     assert any("the MCP server s runs `npx`" in line for line in lines_of(wanting(tree, servers)))
     entry: dict[str, Any] = {"command": "npx", "env": {"A": "${TOKEN}"}, "args": ["${TOKEN}"]}
@@ -371,6 +431,13 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
         assert any(line.endswith(f"it only reads the project and has {end}") for line in given)
     bare = {"mcpServers": {"s": {"command": "npx", "network": False}}}
     assert any(line.endswith("it only reads the project") for line in lines_of(wanting(tree, bare)))
+    for elsewhere in ({"url": "https://h/mcp"}, {"type": "http", "url": "https://h/mcp"}):
+        lines = lines_of(wanting(tree, {"mcpServers": {"s": elsewhere}}))
+        assert not any("may run" in line for line in lines)
+    typed: dict[str, Any] = {"type": "stdio", "env": {"PATH": "x"}, "command": "cat"}
+    assert any(
+        "s runs `cat`" in line for line in lines_of(wanting(tree, {"mcpServers": {"s": typed}}))
+    )
     servers["mcpServers"]["s"]["project"] = "none"
     assert not any("may run" in line for line in lines_of(wanting(tree, servers)))
     profiles = {"profiles": {"p": group("make")}}

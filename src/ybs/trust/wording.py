@@ -81,7 +81,8 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
     for name, server in _entries(tree.get("mcpServers")):
         project = server.get("project", "") if is_object(server) else ""
         what = f"the MCP server {visible(name)}"
-        words = _open_words(what, reach(tuple(words_in(server))), project)
+        started = _started_by(server)
+        words = _open_words(what, reach(started), project) if started else ""
         if words and project != "none":
             yield Item(place=place, words=words + _reached_by(server))
     for _, profile in _entries(tree.get("profiles")):
@@ -97,6 +98,13 @@ def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
         yield value
     for each in value.values() if is_object(value) else value if is_list(value) else ():
         yield from _hooks_in(each)
+
+
+def _started_by(server: Any) -> tuple[str, ...]:
+    """Return the texts of a server's entry, its program first; nothing for one that runs elsewhere."""
+    if not (is_object(server) and (program := tuple(words_in(server.get("command"))))):
+        return ()
+    return (*program, *words_in({key: server[key] for key in server if key != "command"}))
 
 
 def _reached_by(server: Any) -> str:
