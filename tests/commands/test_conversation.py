@@ -206,14 +206,17 @@ async def test_export_is_refused_in_incognito_and_where_it_must_not_go(quiet, ho
     talk(quiet, ("one", "first"))
     (home / ".ssh").mkdir()
     (project / "there.md").write_text("mine")
-    for name in ("~/.ssh/x.md", "there.md", "no/such/folder.md", "a\x1b.md"):
+    (home / "notes").mkdir()
+    (project / "out").symlink_to(home / "notes")
+    for name in ("~/.ssh/x.md", "there.md", "no/such/folder.md", "a\x1b.md", "out", "out/x.md"):
         assert (await said(quiet, f"/export {name}")).is_error, name
     await said(quiet, "/incognito")
     talk(quiet, ("one", "first"))
     reply = await said(quiet, "/export x.md")
     assert reply.is_error
     assert shown(reply).startswith("Not written: an incognito session saves nothing. /copy")
-    assert names_in(project) == ["there.md"]
+    assert names_in(project) == ["out", "there.md"]
+    assert names_in(home / "notes") == []
     assert (project / "there.md").read_text() == "mine"
 
 

@@ -39,6 +39,8 @@ def _checked(roots: "Roots", asked: Path) -> Path:
         raise Refused(
             f"Other programs would run {asked} or read settings from it. Choose another name."
         )
+    if roots.leads_out(asked):
+        raise Refused(f"A link of the project leads {asked} out of it. Name the place itself.")
     if os.path.lexists(place):
         raise YbsError(
             f"{asked} exists already, and ybs does not overwrite it. Choose another name."
