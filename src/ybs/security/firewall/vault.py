@@ -27,7 +27,14 @@ _SECRET_ENDS = (
         "_auth",
         "_dsn",
         "_pat",
+        "_pw",
+        "_creds",
+        "_privkey",
+        "_mnemonic",
+        "_secret_key_base",
+        "_connection_string",
     ),
+    *("_sshpass", "_bw_session", "_supabase_service_role"),  # no more than these: others are words
     *("_accesskey", "_privatekey", "_secretkey", "_signingkey", "_encryptionkey", "_authkey"),
 )
 _FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
