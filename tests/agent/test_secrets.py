@@ -344,3 +344,37 @@ async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
     assert [value for value in VALUES if value in sent] == []
     assert sent.count("[ybs:secret:own-secret#") == len(VALUES)
     assert str(home) in sent
+
+
+def key_file(lines: int) -> tuple[str, list[str]]:
+    """Make up a private key as files have it, and return the lines in it."""
+    body = ["".join(Random(n).choices(ascii_letters + digits, k=64)) for n in range(lines)]
+    body[-1] = body[-1][:20] + "=="
+    marks = [f"-----{word} RSA " + "PRIVATE KEY-----" for word in ("BEGIN", "END")]
+    return "\n".join([marks[0], *body, marks[1], ""]), body
+
+
+@pytest.mark.integration
+async def test_a_private_key_is_masked_whichever_part_of_it_is_read(project: Path) -> None:
+    text, body = key_file(25)
+    (project / "key.txt").write_text(f"# notes\n{text}more notes\n")
+    (project / "big.log").write_text("a line\n" * 700_000 + text)
+    script = [
+        call("read_file", path="key.txt", offset=3, limit=9),
+        call("search_files", pattern=body[15][:9], path="key.txt", context_lines=5),
+        call("search_files", pattern=body[-1][:9], context_lines=0),
+        call("Read", file_path="big.log", offset=-5, limit=3),
+        call("run_shell", command="sort key.txt"),
+        "done",
+        "seen",
+    ]
+    async with OpenAIServer(script) as server:
+        session, events = opened(project, server, mode="bypass")
+        async with session:
+            await session.send("look")
+            await session.send("and at @key.txt:20-24")
+        sent = [repr(request.body) for request in server.requests]
+    assert [line for line in body if any(line in one for one in sent)] == []
+    assert not any(line in repr(events.of(ToolFinished)) for line in body)
+    assert "more notes" in sent[-1]
+    assert any("A private key stands in" in told.text for told in events.of(Noticed))

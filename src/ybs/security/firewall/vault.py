@@ -106,6 +106,13 @@ class Vault:
                     placeholder.split(":")[2].split("#")[0],
                 )
 
+    def keep_parts(self, kind: str, parts: Iterable[bytes]) -> None:
+        """Take more parts of values for secrets, each wherever it stands."""
+        new = dict.fromkeys(parts, kind)
+        if not new.keys() <= self._parts.keys():
+            self._parts |= new
+            self.learned += 1
+
     def forget_parts(self, value: str) -> None:
         """Take the parts of a value for no secrets any more."""
         for part in _PART().findall(value):
