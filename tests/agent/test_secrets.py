@@ -304,7 +304,7 @@ async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -
     assert len(asked) == 2  # once about the words, once about the key that a command printed
 
 
-VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 9)]
+VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 14)]
 #: Settings that name variables for keys, by names that say nothing, and keys in settings.
 NAMING = {
     "llm": {"provider": "w", "model": "m"},
@@ -321,15 +321,22 @@ NAMING = {
             "whatsapp": {"token_env": "V4", "app_secret": VALUES[6], "verify_token_env": "V5"},
         },
     },
-    "mcpServers": {"i": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-K": "Bearer ${V6}"}}},
+    "mcpServers": {
+        "i": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-K": "Bearer ${V6}"}},
+        "j": {"url": "http://127.0.0.1:9/", "oauth": {"client_secret": "${V9}"}, "enabled": False},
+        "k": {"command": "/bin/true", "env": {"API_KEY": "${V10}", "TOKEN": VALUES[10]}},
+        "l": {"command": "/bin/true", "args": ["${UNSET}"], "env": {"TOKEN": VALUES[11]}},
+        "m": {"words": "that make no server"},
+    },
+    "agents": {"acp": {"a": {"command": ["/bin/true"], "env": {"SOME_TOKEN": VALUES[12]}}}},
 }
 
 
 async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for number, value in enumerate(VALUES[:6], 1):
-        monkeypatch.setenv(f"V{number}", value)
+    for number in (*range(1, 7), 9, 10):
+        monkeypatch.setenv(f"V{number}", VALUES[number - 1])
     (project / "deploy.log").write_text("\n".join([*VALUES, str(home)]))
     script = [call("read_file", path="deploy.log"), "done"]
     async with OpenAIServer(script) as server:
