@@ -78,6 +78,8 @@ _LINE_END = lazy(_END)
 _END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-]" + _END + rb"[0-9A-Za-z_+/.-]{0,20}\Z")
 _END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}" + _END + rb"(?=[0-9A-Za-z_+/.-])")
 _NEARBY = 70
+#: How much of a line end stands before its `\n`, with the letter before that, in bytes at most.
+_BEFORE_END = 8
 #: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
 _AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\$+/.>#|*")
 _LETTERS = frozenset(bytes((code,)) for code in b"abcdefghijklmnopqrstuvwxyz:,;(){}[]")
@@ -173,22 +175,29 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
     for start, end in cores:
         if end - start in _DIGESTS and not data[start:end].translate(None, _HEX):
             continue
-        first = start + data.startswith(b"\\n", start - 1)  # written out, it looks like a letter
-        least = max(done, first - _NEARBY)
-        if first > start or (
-            _may_begin_a_line(data, start)
-            and (data.rfind(b"\n", least, start) >= 0 or data.rfind(b"\\n", least, start) >= 0)
-        ):
-            before = _END_BEFORE().search(data, least, first)
-            match = _LINE_END().match(data, before.start() + 1) if before else None
-            if before and match and not _is_apart(data, before.start(), match):
-                done = match.end()
-                yield match
+        match = _end_before(data, start, done)
+        if match is not None:
+            done = match.end()
+            yield match
         if data[end : end + 1] not in _AFTER_WORDS or data.startswith(SEPARATOR, end):
             continue
         if after := _END_AFTER().match(data, end):
             done = after.end()
             yield from _LINE_END().finditer(data, end, done)
+
+
+def _end_before(data: bytes, start: int, done: int) -> re.Match[bytes] | None:
+    """Return the line end that stands within a token before the word at `start`, if there is one behind `done`."""
+    first = start + data.startswith(b"\\n", start - 1)  # written out, it looks like a letter
+    if first == start and not _may_begin_a_line(data, start):
+        return None
+    least = max(done, first - _NEARBY)
+    place = max(data.rfind(b"\n", least, first), data.rfind(b"\\n", least, first))
+    if place < 0:
+        return None
+    before = _END_BEFORE().search(data, max(least, place - _BEFORE_END), first)
+    match = _LINE_END().match(data, before.start() + 1) if before else None
+    return None if not (before and match) or _is_apart(data, before.start(), match) else match
 
 
 def goes_on_at(data: bytes, cores: list[tuple[int, int]]) -> Iterator[int]:
