@@ -38,6 +38,8 @@ ADVERSARIAL = {
     "entities": "&#65;", "octal": "\\101", "hex": "41", "hex with spaces": "41 ", "bytes of C": "0x41, ", "zero width": "a\u200b", "full width": "\uff41", "colours": "\x1b[0mA1",
     "literals": "\"aB3456789\" + ", "words on lines": "aB3456789x\n", "percent twice": "%2541", "base64 twice": "VVVKRFJFVkdSMGhKU2t0TVRVNVA",
     "escapes in quotes": 'token="a\\"b', "escapes without quotes": "token=a\\$b", "escapes in escapes": 'key=\\"a\\\\\\"b',
+    "named entities": "A1&lowbar;", "colours written out": "\\x1b[31mA1", "line ends written out": "aB3456789x\\n", "slashes written out": "aB3456789x\\/",
+    "lines with file and number": "a/b.c:1:aB3456789x\n", "percent u": "%u0041",
 }  # fmt: skip
 
 

@@ -98,13 +98,14 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   the values of your own secret variables, by their names or because your settings name them for a key, become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
   puts a secret back only in the file that holds it already; anywhere else it is refused. In the terminal you are asked before your own
   words go out masked. Where nobody can be asked (`--print`, a Python program without `confirm`) they go masked, and a warning says
-  so. A private key that a tool reads is masked whole, also where only its end was read, and you are told; where a part of it cannot be masked
-  for certain, the tool's result is withheld, and a request with such a key in your words is not sent. Events, transcripts, exports and
+  so. A private key is masked whole, and so are its lines, whichever part of its file (up to 20 MB) `read_file`, `search_files` or `@file:5-9` shows: they look for its beginning and its end
+  in the rest of the file. What a command prints of one without its BEGIN and END lines is not known to be one, unless its file was read before. You are told of a key; where a part of it cannot be masked for certain, the tool's result is withheld, and a request with such a key in your words is not sent. Events, transcripts, exports and
   the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
-  other: percent signs, the escapes of C, JSON and HTML, hex, base64, zero-width and full-width characters,
-  colours, a token that goes on in the next line, also where a tool has numbered the lines or put signs such as `<U+200B>`
-  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: pieces of a token under ten characters each, strings that a program joins (`"a" + "b"`), words as passwords
+  other: percent signs, the escapes of C, JSON (`\\/` too), JavaScript and HTML (by number or name), hex, base64, zero-width and full-width characters,
+  colours, also with their escape written out, a token that goes on in the next line or behind JSON's `\\n`, also where a tool has numbered the lines (`grep -Hn` with the file before the number) or put signs such as `<U+200B>`
+  (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: lines of a private key that a command sorts, reverses or filters (`sort`, `tac`, `grep -v`), tails of one under 24 characters; a secret variable whose name says nothing and which no setting names for a key
+  (of names in `agents.acp.*.environment` those count that say so themselves); what `git blame` and `cat -v` put before or into the parts of a token, and `grep -Hn` before a line where the file's name has a space; pieces of a token under ten characters each, strings that a program joins (`"a" + "b"`), words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
   longer), base32, quoted-printable and other rare encodings, dumps of bytes over several lines (`xxd`, `od`), letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
@@ -297,6 +298,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a model's answer with a heading `## You` | passed for the person's words in exports: held by `tests/commands/test_conversation.py` |
 | fifos and 30 GB files in 25 places of a repository with 12 subcommands; bombs as PDF, notebook, PNG and JSON; closed streams, no home folder, umask 000 | held |
 | redirects of seven providers and of MCP servers, 20 spellings of this machine, guests, forwarded and quoted posts, MCP prompts and elicitation, `</stdin>` in data, metadata of pictures | held |
+| a private key read from its middle, in parts, by `search_files`, by `@key:5-9` | its lines went to the model: masked: held by `tests/agent/test_secrets.py`. Sorted by a command before any part of it was read it still does |
+| a token with HTML's names in it (`&lowbar;`, `&shy;`), in JavaScript's `%u0067`, with a colour written out (`\\u001b[31m`), behind JSON's `\\n`, in base64 that JSON wraps, behind `grep -Hn`, in `cat -A` | went to the model: masked: held by `tests/security/firewall/test_disguises.py` |
+| a password in an address without a host, or with PHP's `\\/`; secret variables named `SSHPASS`, `DB_PW`, `BW_SESSION` and the like, or written as a page does (`&amp;`) | went to the model: masked: held by `tests/security/firewall/test_masking.py` |
+| keys of MCP servers in your settings, by `ybs mcp serve` and `ybs tool call` | went out: masked as in a session, also of servers that are off: held by `tests/frontends/mcp_server/test_server.py`, `tests/agent/test_secrets.py` |
+| a token as the name of a file | stood in the repository map's index and in `ybs map`: such files are left out: held by `tests/repo_map/test_index.py` |
 | a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
 
 ## Escapes

@@ -304,7 +304,7 @@ async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -
     assert len(asked) == 2  # once about the words, once about the key that a command printed
 
 
-VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 9)]
+VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 14)]
 #: Settings that name variables for keys, by names that say nothing, and keys in settings.
 NAMING = {
     "llm": {"provider": "w", "model": "m"},
@@ -321,15 +321,22 @@ NAMING = {
             "whatsapp": {"token_env": "V4", "app_secret": VALUES[6], "verify_token_env": "V5"},
         },
     },
-    "mcpServers": {"i": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-K": "Bearer ${V6}"}}},
+    "mcpServers": {
+        "i": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-K": "Bearer ${V6}"}},
+        "j": {"url": "http://127.0.0.1:9/", "oauth": {"client_secret": "${V9}"}, "enabled": False},
+        "k": {"command": "/bin/true", "env": {"API_KEY": "${V10}", "TOKEN": VALUES[10]}},
+        "l": {"command": "/bin/true", "args": ["${UNSET}"], "env": {"TOKEN": VALUES[11]}},
+        "m": {"words": "that make no server"},
+    },
+    "agents": {"acp": {"a": {"command": ["/bin/true"], "env": {"SOME_TOKEN": VALUES[12]}}}},
 }
 
 
 async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for number, value in enumerate(VALUES[:6], 1):
-        monkeypatch.setenv(f"V{number}", value)
+    for number in (*range(1, 7), 9, 10):
+        monkeypatch.setenv(f"V{number}", VALUES[number - 1])
     (project / "deploy.log").write_text("\n".join([*VALUES, str(home)]))
     script = [call("read_file", path="deploy.log"), "done"]
     async with OpenAIServer(script) as server:
@@ -344,3 +351,37 @@ async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
     assert [value for value in VALUES if value in sent] == []
     assert sent.count("[ybs:secret:own-secret#") == len(VALUES)
     assert str(home) in sent
+
+
+def key_file(lines: int) -> tuple[str, list[str]]:
+    """Make up a private key as files have it, and return the lines in it."""
+    body = ["".join(Random(n).choices(ascii_letters + digits, k=64)) for n in range(lines)]
+    body[-1] = body[-1][:20] + "=="
+    marks = [f"-----{word} RSA " + "PRIVATE KEY-----" for word in ("BEGIN", "END")]
+    return "\n".join([marks[0], *body, marks[1], ""]), body
+
+
+@pytest.mark.integration
+async def test_a_private_key_is_masked_whichever_part_of_it_is_read(project: Path) -> None:
+    text, body = key_file(25)
+    (project / "key.txt").write_text(f"# notes\n{text}more notes\n")
+    (project / "big.log").write_text("a line\n" * 700_000 + text)
+    script = [
+        call("read_file", path="key.txt", offset=3, limit=9),
+        call("search_files", pattern=body[15][:9], path="key.txt", context_lines=5),
+        call("search_files", pattern=body[-1][:9], context_lines=0),
+        call("Read", file_path="big.log", offset=-5, limit=3),
+        call("run_shell", command="sort key.txt"),
+        "done",
+        "seen",
+    ]
+    async with OpenAIServer(script) as server:
+        session, events = opened(project, server, mode="bypass")
+        async with session:
+            await session.send("look")
+            await session.send("and at @key.txt:20-24")
+        sent = [repr(request.body) for request in server.requests]
+    assert [line for line in body if any(line in one for one in sent)] == []
+    assert not any(line in repr(events.of(ToolFinished)) for line in body)
+    assert "more notes" in sent[-1]
+    assert any("A private key stands in" in told.text for told in events.of(Noticed))

@@ -178,3 +178,11 @@ async def test_the_stems_of_titles_are_kept_and_nothing_else_of_them(made: MadeR
     made.commit(["c"], titles=[b"Close the door"])
     newer = await read_history(Git(this_host().environ, made.top), old)
     assert newer.told({"door": 1.0}).keys() == {"a", "c"}
+
+
+async def test_no_path_is_kept_that_looks_like_a_key(made: MadeRepository) -> None:
+    key = "ghp_" + "x7Kq9" * 8
+    made.commit(["a", f"{key}.py"], [f"{key}/b"])
+    found = await read_history(Git(this_host().environ, made.top))
+    assert found.commits == [["a"]]
+    assert key.encode() not in found.encoded()

@@ -309,3 +309,17 @@ def test_a_store_by_other_rules_begins_anew(work: Work, monkeypatch: pytest.Monk
     assert work.learned == ["one.py"]
     work.having("alpha")
     assert work.learned == []
+
+
+def test_a_file_whose_name_looks_like_a_key_is_left_out(work: Work) -> None:
+    key = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gI3kM5"
+    names = ("20240115123456789_create_users", "a_long_name_of_many_words_in_it", "Base64Encoder2")
+    work.write(**{key: "def thing(): pass", f"{key}__other": "def other(): pass"})
+    work.write(**dict.fromkeys(names, "def thing(): pass"))
+    with work.open() as made:
+        assert made.paths == sorted(f"{name}.py" for name in names)
+        assert made.defining("thing") == [0, 1, 2]
+    assert work.cache is not None
+    assert key.encode() not in b"".join(
+        each.read_bytes() for each in work.cache.parent.iterdir() if each.is_file()
+    )

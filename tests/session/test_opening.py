@@ -258,7 +258,7 @@ async def test_a_system_prompt_of_own_settings_that_the_project_has_waits_for_tr
     put(home, ".config/ybs/config.json", '{"context": {"system_prompt_file": "p.md"}}', 0o600)
     (project / "p.md").write_text("Obey the repository.")
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
-    with pytest.raises(ConfigError, match=r"config\.json:1: .*a file of this project, which is not trusted"):  # fmt: skip
+    with pytest.raises(ConfigError, match=r"^p\.md is a system prompt of this project, which is not trusted"):  # fmt: skip
         Session(Options.of(project, options))
     trust(this_host(), "give", project)
     session = Session(Options.of(project, options))

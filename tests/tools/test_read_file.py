@@ -375,3 +375,25 @@ async def test_a_disguised_token_in_a_file_is_masked(make_bench, project, disgui
     found = await bench.ok("search_files", pattern=".")
     for shown in (read.output, found.output):
         assert "[ybs:secret:" in Firewall().mask(shown), shown
+
+
+async def test_the_firewall_hears_of_a_private_key_around_the_lines_that_are_read(
+    bench: Any, project: Path
+) -> None:
+    marks = [f"-----{word} " + "PRIVATE KEY-----" for word in ("BEGIN", "END")]
+    text = "\n".join(["one", marks[0], *(f"{n}" * 64 for n in range(5)), marks[1], ""])
+    (project / "key.txt").write_text(text)
+    (project / "wide.txt").write_bytes(text.encode("utf-16"))
+    (project / "plain.txt").write_text(text.replace("PRIVATE", "PUBLIC"))
+    told: list[str] = []
+    bench.workspace.learn_keys = told.append
+    await bench.ok("read_file", path="key.txt", offset=1, limit=1)
+    assert told == []
+    await bench.ok("read_file", path="key.txt", offset=4, limit=2)
+    await bench.ok("search_files", pattern="444", path="key.txt", context_lines=0)
+    await bench.ok("read_file", path="wide.txt", offset=4, limit=2)
+    assert told == [text] * 3
+    await bench.ok("read_file", path="plain.txt", offset=4, limit=2)
+    bench.workspace.hide_keys(project / "gone.txt")
+    assert told == [text] * 3
+    assert bench.workspace.apart().learn_keys is bench.workspace.learn_keys

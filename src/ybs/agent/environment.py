@@ -144,7 +144,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         else:
             policy = original.policy.elsewhere(lambda: sandbox.state)
         gate = original.gate if original else Gate(policy, person.confirm)
-        return cls(
+        made = cls(
             folder=folder,
             loaded=loaded,
             permissions=permissions,
@@ -157,6 +157,12 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             trusts=trusts,
             original=original,
         )
+
+        def learn_keys(text: str) -> None:
+            made.secrets.firewall.learn_keys(text)
+
+        workspace.learn_keys = learn_keys
+        return made
 
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
         """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""

@@ -139,6 +139,12 @@ def _keys_in(host: Host, config: Config) -> list[str]:
     words = [word for text in texts for word in text.split() if is_random(word.encode())]
     fields |= {f"{len(fields) + n}_key": word for n, word in enumerate(words)}
     keys += [host.environ.get(name or "") for name in names]
+    for agent in config.agents.acp.values():
+        keys += own_secrets(agent.env)
+    if config.mcpServers:
+        from ybs.tools.mcp.settings import secrets_in  # many have none
+
+        keys += secrets_in(config.mcpServers, host.environ)
     given = {name: value for name, value in fields.items() if value}
     return [*(key for key in keys if key), *own_secrets(given)]
 

@@ -11,7 +11,7 @@ from msgspec import DecodeError, Struct, msgpack
 from ybs.core.decoding import decodable
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
-from ybs.repo_map.words import stems_of
+from ybs.repo_map.words import names_key, stems_of
 
 #: More commits find more files that change together, and cost more: 2,000 of rails about 0.2 s of git's CPU.
 MOST_COMMITS = 2000
@@ -201,6 +201,7 @@ def _changed(
         if len(names) > MOST_FILES:
             continue
         paths = [path[len(part) :] for path in map(os.fsdecode, names) if path.startswith(part)]
+        paths = [path for path in paths if not names_key(path)]
         if paths:
             titles.append(" ".join(_stems_of_title(header.partition(b" ")[2])))
             commits.append(paths)

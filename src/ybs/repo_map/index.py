@@ -31,7 +31,7 @@ from ybs.repo_map.store import (
     remove,
 )
 from ybs.repo_map.tags import Tag, Tags, tags_of
-from ybs.repo_map.words import looks_like_key
+from ybs.repo_map.words import looks_like_key, names_key
 
 #: So many files are read in one update, the rest in the next ones; until then their paths count.
 MOST_READ = 20_000
@@ -148,11 +148,13 @@ class Documents:
         changed: Changed = []
         here: set[str] = set()
         for path in wanted:
+            document = known(path)
+            if document is None and names_key(path):
+                continue
             looks = look(path)
             if looks is None:
                 continue
             here.add(path)
-            document = known(path)
             if document is None or document.looks != looks:
                 changed.append((path, looks))
         return changed, [one for path, one in self.live.items() if path not in here]

@@ -13,6 +13,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _CHANGES = re.compile(
     r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])"
 )
+_LONG_RUN = re.compile(r"[0-9A-Za-z]{16,}")
 _DIGITS = re.compile(r"[0-9]+")
 _KEY_START = re.compile(r"AKIA|ASIA|AIza|eyJ")
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
@@ -63,6 +64,11 @@ def _pairs(run: str) -> list[str]:
 def looks_like_key(word: str) -> bool:
     """Return whether a word looks like a key or a hash: long, and letters and digits in no order."""
     return len(word) >= _SHORTEST_KEY and any(map(_is_key, word.split("_")))
+
+
+def names_key(path: str) -> bool:
+    """Return whether a word in a path looks like a key or a hash. A number may be a time."""
+    return any(_is_key(run) and not run.isdigit() for run in _LONG_RUN.findall(path))
 
 
 def _is_key(run: str) -> bool:

@@ -244,7 +244,9 @@ class Attacher:
         wide = roots.everywhere()
         if target.doubt:  # they were asked
             wide.add(target.path, is_read_only=True)
-        return Workspace(wide, max_output_chars=self._workspace.max_output_chars)
+        other = Workspace(wide, max_output_chars=self._workspace.max_output_chars)
+        other.learn_keys = self._workspace.learn_keys
+        return other
 
     def _check(self, shown: str) -> None:
         """Raise Refused where a rule denies reading this. What would be asked was answered by the person's words."""

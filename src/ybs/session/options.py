@@ -16,6 +16,7 @@ from ybs.config.layers import Loaded
 from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm, Guard, Model, Tool, Toolbox
+from ybs.core.remedies import Remedy
 from ybs.security.policy.confirm import nobody
 from ybs.session.reply import Commands
 
@@ -163,10 +164,13 @@ def read_prompt(options: Options, environment: ToolEnvironment) -> str:
 
 
 def _prompt_in(file: Path, named: str, environment: ToolEnvironment) -> str:
-    """Read a system prompt; `named` is how the person's settings name it. Raises OSError and ValueError."""
+    """Read a system prompt; `named` is how the person's settings name it. Raises ConfigError, OSError and ValueError."""
     is_projects = bool(named) and not named.startswith(("/", "~"))
     if is_projects and not environment.trusts_project:
-        raise ValueError("it is a file of this project, which is not trusted: `ybs trust give`")
+        remedies = (Remedy("trust_project"),)
+        raise ConfigError(
+            f"{named} is a system prompt of this project, which is not trusted.", remedies=remedies
+        )
     if environment.roots.leads_out(file.absolute()):
         raise ValueError("a link of the project leads out of it: name the file that is meant")
     with open_regular(file) as opened:

@@ -1,12 +1,14 @@
 """The workspace of the built-in tools: their folders, the files that were read, running commands, and output limits."""
 
 import os
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
+from ybs.core.lazy import lazy
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.walk import Walk
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from ybs.git.hardening import GitSandbox
 
 _MOST_FILES = 20_000  # a fingerprint looks at no more
+#: What each line of a private key has, and few others.
+_MAY_BE_OF_KEY = lazy(r"[A-Za-z0-9+/]{24}")
 
 
 def _in_cache(path: str) -> bool:
@@ -89,10 +93,12 @@ class Workspace:
         self.max_output_chars = max_output_chars
         #: False where the person turned the sandbox off: ybs's own git is started as it is, too.
         self.has_sandbox = has_sandbox
+        #: Takes a text with private keys, no line of which a model is to see. Set by whoever has a firewall.
+        self.learn_keys: Callable[[str], None] | None = None
 
     def apart(self) -> "Workspace":
         """Return one for another agent of the session: the same folders, with a log and commands of its own."""
-        return Workspace(
+        other = Workspace(
             self.roots,
             shells=self.shells.apart(),
             max_output_chars=self.max_output_chars,
@@ -100,6 +106,8 @@ class Workspace:
             own_programs=self.own_programs,
             since_ns=self.since_ns,
         )
+        other.learn_keys = self.learn_keys
+        return other
 
     def began(self, at_ns: int) -> None:
         """Note that the session began at that time, if that is earlier: a saved one goes on."""
@@ -115,6 +123,17 @@ class Workspace:
     def limit_outputs(self, most_chars: int) -> None:
         """Have no output of a tool be longer from now on."""
         self.max_output_chars = most_chars
+
+    def may_show_key(self, lines: Iterable[str]) -> bool:
+        """Return whether one of the lines may be of a private key."""
+        return any(map(_MAY_BE_OF_KEY().search, lines))
+
+    def hide_keys(self, path: Path) -> None:
+        """Have no model see the private keys in a file of which a part is shown: what says that there is one may be in another."""
+        from ybs.tools.reading.content import text_with_key  # few lines are so long
+
+        if self.learn_keys is not None and (text := text_with_key(self.roots, path)):
+            self.learn_keys(text)
 
     def fingerprint(self) -> str:
         """Return a value that changes when a file of the project does.

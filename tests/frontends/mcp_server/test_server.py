@@ -395,3 +395,23 @@ async def test_notices_reach_the_person_and_not_the_client(clients: Any, project
     assert "private key" in texts
     assert "A command left files that other programs run" in texts
     assert ".envrc" in texts
+
+
+async def test_keys_of_servers_in_the_settings_are_masked(
+    clients: Any, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = [f"{n}Qm7vT2xLr9" + "Kp4WzN8bHs" for n in range(3)]
+    monkeypatch.setenv("SOME_VARIABLE", values[0])
+    settings = home / ".config" / "ybs" / "config.json"
+    settings.parent.mkdir(parents=True)
+    servers = {
+        "a": {"command": "/bin/true", "env": {"API_KEY": "${SOME_VARIABLE}", "TOKEN": values[1]}},
+        "b": {"url": "http://127.0.0.1:9/mcp", "oauth": {"client_secret": values[2]}},
+    }
+    settings.write_bytes(msgspec.json.encode({"mcpServers": servers}))
+    settings.chmod(0o600)
+    (project / "a.log").write_text("\n".join(values))
+    async with clients.in_memory(project, "auto") as client:
+        text = clients.text_of(await client.call_tool("read_file", {"path": "a.log"}))
+    assert not any(value in text for value in values)
+    assert text.count("[ybs:secret:own-secret#") == 3

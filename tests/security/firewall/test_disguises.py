@@ -1,6 +1,7 @@
 """Tokens in encodings and disguises, alone and in pairs, are masked; texts that only look like them are left alone."""
 
 import base64
+import json
 from collections.abc import Callable
 from hashlib import sha1, sha256
 from random import Random
@@ -65,6 +66,7 @@ ENCODED: dict[str, Disguise] = {
     "escapes of JavaScript": each(r"\u{{{:x}}}"),
     "percent signs": of_bytes("%{:02X}"),
     "entities": each("&#{};"),
+    "escapes of JavaScript's escape()": each("%u{:04x}"),
     "entities without an end": each("&#{}"),
     "hexadecimal entities": each("&#x{:x};"),
     "base64": packed_once,
@@ -77,6 +79,13 @@ HIDDEN: dict[str, Disguise] = {
     "a soft hyphen": within("\u00ad"),
     "a byte order mark": within("\ufeff"),
     "a colour": within("\x1b[01;31m"),
+    "a soft hyphen's name": within("&shy;"),
+    "a non-joiner's name": within("&zwnj;"),
+    "a zero-width space of JSON": within(r"\u200b"),
+    "a colour written out": within(r"\x1b[01;31m"),
+    "a colour of JSON": within(r"\u001b[31m"),
+    "an octal colour": within(r"\033[31m"),
+    "a shell's colour": within(r"\e[1m"),
     "full width": wide,
     "one letter in full width": lambda text: text[0] + wide(text[1]) + text[2:],
 }
@@ -87,10 +96,20 @@ SPLIT: dict[str, Disguise] = {
     "a line end and a margin": within("\n    "),
     "a backslash and a line end": within("\\\n"),
     "a quoted-printable line end": within("=\n"),
+    "a line end of JSON": within(r"\n"),
+    "a line end of Windows in JSON": within(r"\r\n"),
+    "a line end of cat -A": within("$\n"),
 }
-#: How tools show the lines of a file: read_file, search_files, `cat -n` and `grep -n`.
-NUMBERED = ["{}\t{}", "{}:\t{}", "{}-\t{}", "{:6}\t{}", "{}:{}"]
-ALONE = {**ENCODED, **HIDDEN, **SPLIT, "wrapped base64": wrapped}
+#: How tools show the lines of a file: read_file, search_files, `cat -n`, `grep -n` and `grep -Hn`.
+NUMBERED = ["{}\t{}", "{}:\t{}", "{}-\t{}", "{:6}\t{}", "{}:{}", "src/two.txt:{}:{}"]
+ALONE = {
+    **ENCODED,
+    **HIDDEN,
+    **SPLIT,
+    "wrapped base64": wrapped,
+    "wrapped base64 in JSON": lambda text: json.dumps(wrapped(text)),
+    "an underscore's name": lambda text: text.replace("_", "&lowbar;"),
+}
 PAIRS = [
     *((first, second) for first in ENCODED for second in ENCODED if (first, second) != ("base64 twice",) * 2),
     *((first, second) for first in HIDDEN for second in ENCODED if first != "a colour"),
@@ -336,3 +355,32 @@ def test_two_places_with_escapes_in_them_are_not_read_as_one(firewall: Firewall)
     first = f"{word} ".ljust(4 + 400 - len(" api_key="), ".") + " api_key="
     second = "Xk39dk" + "2Pz8q1Lm7 "
     assert firewall.find(first + " word" * 100 + " " + second.ljust(199, ".") + word) == ()
+
+
+@every_row(
+    "text, said",
+    [
+        *((text, b"_") for text in (b"%5f", b"%u005f", rb"\x5f", rb"\u005f", rb"\u{5f}", rb"\137")),
+        *((text, b"_") for text in (b"&#95;", b"&#x5f;", b"&lowbar;", b"&UnderBar;")),
+        *((text, b"") for text in (b"&shy;", b"&#173;", rb"\u200b", rb"\u001b[1m", rb"\033[0;31m")),
+        (rb"\/", b"/"),
+        (b"&nosuchname;", b"&nosuchname;"),
+    ],
+)
+def test_an_escape_says_what_its_language_means_by_it(text: bytes, said: bytes) -> None:
+    word = b"ABCDEF0123456789"
+    view, *_ = decode.views(word + text + word, [])
+    assert view.data.startswith(word + said + word)
+
+
+def test_only_real_line_ends_are_ends_of_texts() -> None:
+    for end, places in ((b"\n", [12]), (rb"\n", [])):
+        data = b"aB3456789xyz" + end + b"aB3456789xyz"
+        assert [*decode.goes_on_at(data, cores_in(data))] == places
+
+
+def test_a_token_goes_on_behind_a_line_end_that_is_written_out(token: str) -> None:
+    for length in (6, 20, 33):
+        text = json.dumps({"log": f"see {token[:length]}\n{token[length:]}\nmore"})
+        masked = Firewall().mask(text)
+        assert masked == '{"log": "see [ybs:secret:github-token#1]\\nmore"}', masked

@@ -477,3 +477,55 @@ def test_x02_a_token_that_came_in_lines_with_pauses_is_masked_whole(
     result = firewall.mask(f"{token[:20]}\n{token[20:]}\n")
     assert token[:20] not in result
     assert token[20:] not in result
+
+
+def test_each_line_of_a_private_key_is_masked_once_its_file_is_known(key: str) -> None:
+    firewall, body = Firewall(), key.splitlines()[1:-1]
+    quoted = "\n".join(f'    "{line}\\n"' for line in key.splitlines())
+    for text in (key, quoted, f"{key}\n{key[:40]}", key.rpartition("-----END")[0]):
+        firewall = Firewall()
+        firewall.learn_keys(f"some words\n{text}\nother words, {'a1' * 15}\n")
+        assert [one for one in body if one in firewall.mask("\n".join(sorted(body)))] == []
+        assert firewall.mask(f"other words, {'a1' * 15}") == f"other words, {'a1' * 15}"
+    learned = firewall.vault.learned
+    firewall.learn_keys(key)
+    assert firewall.vault.learned == learned
+    firewall.learn_keys("-----BEGIN " + "PRIVATE KEY-----\n...\n")
+    assert firewall.vault.learned == learned
+
+
+@every_row(
+    "name, is_secret",
+    [
+        *(
+            (name, True)
+            for name in ("DB_PW", "SSHPASS", "BW_SESSION", "PRIVKEY", "WALLET_MNEMONIC")
+        ),
+        *((name, True) for name in ("SECRET_KEY_BASE", "DB_CONNECTION_STRING", "AWS_CREDS")),
+        *((name, True) for name in ("SUPABASE_SERVICE_ROLE", "MY_SUPABASE_SERVICE_ROLE_2")),
+        *((name, False) for name in ("DESKTOP_SESSION", "IAM_SERVICE_ROLE", "BYPASS", "SPW")),
+    ],
+)
+def test_variables_are_secret_by_their_names(name: str, is_secret: bool) -> None:
+    value = "k7Qz" + "m2Xv9Lp4Rt8"
+    assert own_secrets({name: value}) == ([value] if is_secret else [])
+
+
+@every_row(
+    "text",
+    [
+        "postgres://bob:{}@/db?host=/cloudsql/x",
+        r'{{"url": "postgres:\/\/bob:{}@db.example\/x"}}',
+        r'{{"url": "postgres:\/\/bob:{}@\/db?host=\/cloudsql\/x"}}',
+    ],
+)
+def test_a_password_in_an_address_is_masked_however_the_address_is_written(text: str) -> None:
+    assert PW + "9xQ" not in Firewall().mask(text.format(PW + "9xQ"))
+
+
+def test_an_own_secret_is_found_as_a_page_and_php_write_it() -> None:
+    import html
+
+    own = "k9@Lm/4w+" + "Zt!7q#Rb&x"
+    for text in (html.escape(own), own.replace("/", r"\/")):
+        assert Firewall(own=[own]).mask(f"it is {text} ok") == "it is [ybs:secret:own-secret#1] ok"

@@ -41,17 +41,24 @@ _IS_PRINTED = _table((bytes(range(32, 127)), b"a"))
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 #: With what each group of four begins in the base64 of ASCII text: A (a zero byte), I to Z, a to f.
 _OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
-#: The number that read_file, search_files, `cat -n` and `grep -n` put before a line.
-_NUMBER = rb"(?>(?: {0,8}[0-9]{1,7}(?:[:-]?\t|:))?)"  # Python 3.11.2 has a fault in what `?+` says
+#: What read_file, search_files, `cat -n`, `grep -n` and `grep -Hn` put before a line: its number, or its file and number.
+_NUMBER = rb"(?>(?:(?:[\w./@+-]{1,200}:| {0,8})[0-9]{1,7}(?:[:-]?\t|:))?)"  # Python 3.11.2 has a fault in what `?+` says
 #: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
-_NEXT = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,40}(?=%|\\[xuU0-7]|&#))?"
+_NEXT = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,40}(?=%|\\[xuU0-7]|&))?"
+#: A colour whose escape is written out, behind its backslash.
+_WRITTEN_COLOUR = rb"(?:x1[bB]|u001[bB]|u\{1[bB]\}|033|e)\[[0-9;?]{0,30}[A-Za-z]"
 _ESCAPES = {
-    b"%": lazy(rb"%[0-9a-fA-F]{2}" + _NEXT),
+    b"%": lazy(rb"%(?:[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})" + _NEXT),
     b"\\": lazy(
-        rb"\\{1,4}(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U000[0-9a-fA-F]{5}|[0-3]?[0-7]{2})"
+        rb"\\{1,4}(?:"
+        + _WRITTEN_COLOUR
+        + rb"|/|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U000[0-9a-fA-F]{5}|[0-3]?[0-7]{2})"
         + _NEXT
     ),
-    b"&#": lazy(rb"&#(?:[xX]0{0,6}[0-9a-fA-F]{1,5}|0{0,6}[0-9]{1,6});?" + _NEXT),
+    b"&": lazy(
+        rb"&(?:#(?:[xX]0{0,6}[0-9a-fA-F]{1,5}|0{0,6}[0-9]{1,6});?|[A-Za-z][0-9A-Za-z]{1,31};)"
+        + _NEXT
+    ),
 }
 #: Characters that tools and terminals leave out: controls, and a return that ends no line.
 _CONTROL = rb"\x01(?!\n)|[\x02-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f]|\r(?!\n)"
@@ -65,14 +72,16 @@ _HIDDEN = lazy(
     rb"|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xe3\x85\xa4|\xef\xb8[\x80-\x8f]|\xef\xbb\xbf|\xef\xbe\xa0|\xef\xbf[\xb0-\xbb]"
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
-#: A line end within a word, before and behind a long part of it.
-_END = rb"[ \t\r=\\]{0,3}\n" + _NUMBER + rb"[ \t>#|*+]{0,40}"
+#: A line end within a word, before and behind a long part of it; JSON writes it out, and `cat -A` puts a `$` before it.
+_END = rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)" + _NUMBER + rb"[ \t>#|*+]{0,40}"
 _LINE_END = lazy(_END)
 _END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-]" + _END + rb"[0-9A-Za-z_+/.-]{0,20}\Z")
 _END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}" + _END + rb"(?=[0-9A-Za-z_+/.-])")
 _NEARBY = 70
+#: How much of a line end stands before its `\n`, with the letter before that, in bytes at most.
+_BEFORE_END = 8
 #: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
-_AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\+/.>#|*")
+_AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\$+/.>#|*")
 _LETTERS = frozenset(bytes((code,)) for code in b"abcdefghijklmnopqrstuvwxyz:,;(){}[]")
 #: How long the hexadecimal digits of hashes are: no part of a token, and there are lists of them.
 _DIGESTS = (32, 40, 56, 64, 96, 128)
@@ -117,16 +126,32 @@ def _nothing(_match: re.Match[bytes]) -> bytes:
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
-    said = match[0].partition(b"\n")[0].rstrip(b"\\\r\t ;").lstrip(b"%\\&#")
-    if match[0][:1] == b"%" or (said[:1] == b"x" and match[0][:1] == b"\\"):
-        return bytes((int(said.lstrip(b"x"), 16),))
-    if match[0][:1] == b"&":
+    sign, whole = match[0][:1], match[0].partition(b"\n")[0].rstrip(b"\\\r\t ;")
+    said = whole.lstrip(b"%\\&#")
+    if b"[" in said:
+        return b""
+    if said == b"/":
+        return said
+    if sign == b"&":
+        if whole[1:2] != b"#":
+            return _named(said)
         number = int(said[1:], 16) if said[:1] in b"xX" else int(said)
     elif said[:1] in b"uU":
         number = int(said[1:].strip(b"{}"), 16)
+    elif sign == b"%" or said[:1] == b"x":
+        return bytes((int(said.lstrip(b"x"), 16),))
     else:
         return bytes((int(said, 8),))
-    return chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b""
+    said = chr(number).encode("utf-8", "surrogatepass") if number < 0x110000 else b""
+    return said if said.isascii() else _HIDDEN().sub(_shown, said)
+
+
+def _named(name: bytes) -> bytes:
+    """Return what HTML means by a name; the name as it stands where HTML has none such."""
+    from html.entities import html5  # few texts have one
+
+    said = html5.get(f"{name.decode()};")
+    return b"&%b;" % name if said is None else _HIDDEN().sub(_shown, said.encode())
 
 
 def _shown(match: re.Match[bytes]) -> bytes:
@@ -144,21 +169,16 @@ def _plain_form(sign: bytes) -> bytes:
 
 def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
     """Yield the line ends that may stand within a token: beside a long word with a digit or a capital in it."""
-    if b"\n" not in data:
+    if b"\n" not in data and b"\\n" not in data:
         return
     done = 0
     for start, end in cores:
         if end - start in _DIGESTS and not data[start:end].translate(None, _HEX):
             continue
-        if (
-            _may_begin_a_line(data, start)
-            and data.rfind(b"\n", max(done, start - _NEARBY), start) >= 0
-        ):
-            before = _END_BEFORE().search(data, max(done, start - _NEARBY), start)
-            match = _LINE_END().match(data, before.start() + 1) if before else None
-            if before and match and not _is_apart(data, before.start(), match):
-                done = match.end()
-                yield match
+        match = _end_before(data, start, done)
+        if match is not None:
+            done = match.end()
+            yield match
         if data[end : end + 1] not in _AFTER_WORDS or data.startswith(SEPARATOR, end):
             continue
         if after := _END_AFTER().match(data, end):
@@ -166,10 +186,25 @@ def line_ends(data: bytes, cores: list[tuple[int, int]]) -> Iterator[re.Match[by
             yield from _LINE_END().finditer(data, end, done)
 
 
+def _end_before(data: bytes, start: int, done: int) -> re.Match[bytes] | None:
+    """Return the line end that stands within a token before the word at `start`, if there is one behind `done`."""
+    first = start + data.startswith(b"\\n", start - 1)  # written out, it looks like a letter
+    if first == start and not _may_begin_a_line(data, start):
+        return None
+    least = max(done, first - _NEARBY)
+    place = max(data.rfind(b"\n", least, first), data.rfind(b"\\n", least, first))
+    if place < 0:
+        return None
+    before = _END_BEFORE().search(data, max(least, place - _BEFORE_END), first)
+    match = _LINE_END().match(data, before.start() + 1) if before else None
+    return None if not (before and match) or _is_apart(data, before.start(), match) else match
+
+
 def goes_on_at(data: bytes, cores: list[tuple[int, int]]) -> Iterator[int]:
     """Yield the places of line ends that may stand within a token or an encoded word."""
     for match in line_ends(data, cores):
-        yield data.index(b"\n", match.start())
+        if b"\n" in match[0]:
+            yield data.index(b"\n", match.start())
     for sign, pattern in _ESCAPES.items():
         for match in pattern().finditer(data) if sign in data else ():
             if b"\n" in match[0]:

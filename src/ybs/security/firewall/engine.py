@@ -16,6 +16,13 @@ _LEVELS: dict[Level, int] = {"low": 0, "normal": 1, "high": 2}
 _KEY_CHARS = lazy(rb"(?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nrt]){64,16384}")
 _KEY_END = lazy(rb"-----END[ A-Z0-9_-]{0,60}KEY(?: BLOCK)?-----")
 _MOST_KEY = 32_768
+_KEY_BEGINS = lazy(
+    rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d{1,3}(?=\s)"
+)
+#: The base64 of a key: its long lines, and the last one, which may be short.
+_KEY_BASE64 = lazy(
+    rb"[A-Za-z0-9+/]{40,}={0,2}|[A-Za-z0-9+/]{12,}={0,2}(?=[\s\"',+;\\n]{1,20}-----END)"
+)
 #: A line of a key, with a number or a sign of a quotation before it, in bytes at most.
 _KEY_LINE = lazy(rb"[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/=]{8,80}[ \t\r\"',\\]{0,8}\n")
 _MOST_LINE = 160
@@ -161,6 +168,17 @@ class _Keys:
                 break
             first = line
         return (first, end) if own - first >= _LEAST_TAIL else None
+
+
+def key_lines(data: bytes) -> list[bytes]:
+    """Return the lines of the private keys that begin in a text."""
+    keys, found, done = _Keys(data), list[bytes](), 0
+    for match in _KEY_BEGINS().finditer(data):
+        place = keys.whole(*match.span()) if match.start() >= done else None
+        if place is not None:
+            done = place[1]
+            found += _KEY_BASE64().findall(data, match.end(), done)
+    return found
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

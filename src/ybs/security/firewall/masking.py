@@ -13,7 +13,14 @@ from ybs.core.lazy import lazy
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in
 from ybs.security.firewall.decode import LINES, views
-from ybs.security.firewall.engine import LEAST_SECRET, RuleEngine, Span, engine_of, merged
+from ybs.security.firewall.engine import (
+    LEAST_SECRET,
+    RuleEngine,
+    Span,
+    engine_of,
+    key_lines,
+    merged,
+)
 from ybs.security.firewall.leaves import Leaves, joined
 from ybs.security.firewall.report import SecretsReport
 from ybs.security.firewall.rules import ASSIGNED, KINDS
@@ -145,6 +152,10 @@ class Firewall:
             self._allowed.add(value)
             self.vault.forget_parts(value)
             self._memory.clear()
+
+    def learn_keys(self, text: str) -> None:
+        """Mask each line of the private keys in a text from now on: of a file that is read by parts none may say what it is of."""
+        self.vault.keep_parts("private-key", key_lines(text.encode("utf-8", "surrogatepass")))
 
     def find(self, text: str) -> Sequence[SecretFinding]:
         """Return the secrets in the text, in order; none overlaps another. A text is searched once."""

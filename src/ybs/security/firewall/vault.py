@@ -27,7 +27,14 @@ _SECRET_ENDS = (
         "_auth",
         "_dsn",
         "_pat",
+        "_pw",
+        "_creds",
+        "_privkey",
+        "_mnemonic",
+        "_secret_key_base",
+        "_connection_string",
     ),
+    *("_sshpass", "_bw_session", "_supabase_service_role"),  # no more than these: others are words
     *("_accesskey", "_privatekey", "_secretkey", "_signingkey", "_encryptionkey", "_authkey"),
 )
 _FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
@@ -98,6 +105,13 @@ class Vault:
                     value.encode("utf-8", "surrogatepass"),
                     placeholder.split(":")[2].split("#")[0],
                 )
+
+    def keep_parts(self, kind: str, parts: Iterable[bytes]) -> None:
+        """Take more parts of values for secrets, each wherever it stands."""
+        new = dict.fromkeys(parts, kind)
+        if not new.keys() <= self._parts.keys():
+            self._parts |= new
+            self.learned += 1
 
     def forget_parts(self, value: str) -> None:
         """Take the parts of a value for no secrets any more."""

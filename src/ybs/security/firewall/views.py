@@ -104,29 +104,32 @@ def _add(view: TextView, data: bytes, window: list[tuple[int, int, bytes]], reac
     """Append a window unless nothing in it became a part of a long word; return where it ends."""
     done = max(reach, window[0][0] - _BEFORE)
     parts: list[tuple[int, int, bytes, bool]] = []
-    changed: list[int] = []
+    changed: list[tuple[int, int]] = []
     size = 0
     for start, end, part in window:
         parts += ((done, start, data[done:start], True), (start, end, part, False))
         size += start - done
-        changed.append(size)
+        changed.append((size, size + len(part)))
         size += len(part)
         done = end
     stop = min(done + _BEHIND, len(data))
     parts.append((done, stop, data[done:stop], True))
     text = b"".join(part for _, _, part, _ in parts)
-    if len(changed) >= _MANY or any(_is_in_long_word(text, place) for place in changed):
+    if len(changed) >= _MANY or any(_is_in_long_word(text, *place) for place in changed):
         for start, end, part, is_same in parts:
             view.add(start, end, part, is_same=is_same)
         view.add(stop, stop, SEPARATOR)
     return stop
 
 
-def _is_in_long_word(text: bytes, place: int) -> bool:
-    """Return whether what stands around the place is long and has more than small letters in it."""
+def _is_in_long_word(text: bytes, start: int, end: int) -> bool:
+    """Return whether what stands around the place is long and has more than small letters in it.
+
+    What was undone there may be no part of a word itself, as a character without a width.
+    """
     before, behind = (
-        _WORD_BEFORE().search(text, max(0, place - _LONG), place),
-        _WORD().match(text, place),
+        _WORD_BEFORE().search(text, max(0, start - _LONG), start),
+        _WORD().match(text, end),
     )
     word = (before[0] if before else b"") + (behind[0] if behind else b"")
     return len(word) >= _LEAST_LONG and bool(word.translate(None, _PLAIN))

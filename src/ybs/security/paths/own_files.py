@@ -11,7 +11,6 @@ import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from shutil import copy2
 
 import msgspec
 
@@ -63,6 +62,8 @@ def _keep_apart(path: Path, leads_to: Callable[[Path], bool]) -> None:
     if (stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1) or (
         stat.S_ISLNK(facts.st_mode) and leads_to(path)
     ):
+        from shutil import copy2  # once for each installation
+
         fresh = path.with_name(f".{path.name}.ybs-new")
         try:
             copy2(path, fresh)  # with its times, by which what was compiled of it counts

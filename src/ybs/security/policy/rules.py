@@ -15,6 +15,7 @@ from msgspec import Struct
 from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
+from ybs.security.paths.autorun import part_of
 from ybs.trust.project_rules import KeptKind, ProjectRules
 
 if TYPE_CHECKING:
@@ -193,8 +194,6 @@ def _are_plain(program: str, words: Sequence[str]) -> bool:
 
     Of `git` and the like they are data, but for `--output`, and for a place in a repository's folder.
     """
-    from ybs.security.paths.autorun import part_of
-
     parts = [re.split(r"[/=@,]", word) for word in words]
     if program not in _TAKE_DATA:
         return all(map(_PLAIN().fullmatch, words)) and not any(map(part_of, parts))

@@ -107,6 +107,8 @@ class ReadFile(BuiltInTool):
             view = _View(
                 made.lines[first - 1 :][: asked.limit], first, made.total, made.note, made.images
             )
+        if self.workspace.may_show_key(view.lines):
+            await in_thread(lambda: self.workspace.hide_keys(path))
         return self._remarked(self._output(view, shown, is_tail=offset < 0), arguments)
 
     def _remarked(self, output: ToolOutput, arguments: ReadFileArguments) -> ToolOutput:

@@ -18,6 +18,7 @@ from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.base import BuiltInTool, positive
 from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline, Walk, left_out
+from ybs.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from ybs.tools.searching.engine import LineMatch, Scope, SearchResult
@@ -100,7 +101,7 @@ class SearchFiles(BuiltInTool):
         shown = roots.show(start)
         prefix = "" if shown == "." else f"{shown.rstrip('/')}/"
         context = max(0, min(arguments.context_lines, MOST_CONTEXT))
-        return found, _matches(roots, found, start, prefix, context)
+        return found, _matches(self.workspace, found, start, prefix, context)
 
     def _output(
         self, found: "SearchResult", matches: "Sequence[LineMatch]", arguments: SearchFilesArguments
@@ -183,7 +184,7 @@ def _check_file(roots: Roots, path: Path) -> None:
 
 
 def _matches(
-    roots: Roots, found: "SearchResult", start: Path, prefix: str, context: int
+    workspace: Workspace, found: "SearchResult", start: Path, prefix: str, context: int
 ) -> "list[LineMatch]":
     """Read the lines that were found; files that cannot be read any more are told as skipped.
 
@@ -194,12 +195,20 @@ def _matches(
     matches: list[LineMatch] = []
     for path, places in found.places.items():
         try:
-            with roots.held(start / path) as place:
+            with workspace.roots.held(start / path) as place:
                 descriptor = place.open(_READ)
-            matches += matches_in(descriptor, prefix + shown_name(path), places, context)
+            here = matches_in(descriptor, prefix + shown_name(path), places, context)
+            if workspace.may_show_key(_lines_of(here)):
+                workspace.hide_keys(start / path)
+            matches += here
         except (OSError, Refused):
             found.skipped.append(path)
     return matches
+
+
+def _lines_of(matches: "Iterable[LineMatch]") -> Iterator[str]:
+    for match in matches:
+        yield from (*match.context_before, match.content, *match.context_after)
 
 
 def names_of(files: Iterable[str]) -> str:

@@ -323,6 +323,17 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
         raise BadServer(f"it names the variable {error}, which is not set") from None
 
 
+def secrets_in(section: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """Return what in the entries of the settings is a secret by its name, also of servers that are switched off."""
+    secrets: list[str] = []
+    for server in servers_in(section)[0]:
+        try:
+            secrets += filled(server, environ).secrets
+        except BadServer:
+            secrets += server.secrets  # what stands there as it is
+    return secrets
+
+
 def missing_variables(server: Server, environ: Mapping[str, str]) -> str:
     """Return which variable is not set that a server names; nothing where all are."""
     try:

@@ -12,7 +12,7 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.opening import open_listed
 from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary, printable, text_of_part, wide_encoding
-from ybs.tools.reading.files import MOST_BYTES, failure, open_regular
+from ybs.tools.reading.files import MOST_BYTES, failure, open_regular, read_bytes
 from ybs.tools.searching.walk import Deadline
 
 WHOLE_BYTES = 4_000_000  # beyond this only the lines asked for are held
@@ -61,6 +61,17 @@ def lines_of(text: str) -> list[str]:
     """Return the lines of a text without their ends, with signs for what no model is sent."""
     lines = printable(text).removesuffix("\n").split("\n") if text else []
     return [line.replace("\0", "\u2400") for line in lines] if "\0" in text else lines
+
+
+def text_with_key(roots: Roots, path: Path) -> str:
+    """Return the text of a file in which a private key may stand; nothing where none does, or the file cannot be read."""
+    try:
+        with roots.held(path) as place:
+            data, _ = read_bytes(place, roots.show(path))
+    except (OSError, ToolError):
+        return ""
+    has_key = b"PRIVATE KEY" in data or b"Private-Lines" in data or wide_encoding(data)
+    return TextFile(data).text if has_key else ""
 
 
 def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> FileContent:
