@@ -130,6 +130,10 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
         sandbox.sweep()
         keeps, told = incognito.may_write, person.jobs_changed
+
+        def learn_keys(text: str) -> None:
+            made.secrets.firewall.learn_keys(text)
+
         workspace = Workspace(
             roots,
             shells=Shells(
@@ -138,6 +142,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied),
+            learn_keys=learn_keys,
         )
         if original is None:
             policy = _policy_of(loaded, folder, permissions, sandbox, trusts)
@@ -157,11 +162,6 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             trusts=trusts,
             original=original,
         )
-
-        def learn_keys(text: str) -> None:
-            made.secrets.firewall.learn_keys(text)
-
-        workspace.learn_keys = learn_keys
         return made
 
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:

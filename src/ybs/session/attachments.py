@@ -244,9 +244,8 @@ class Attacher:
         wide = roots.everywhere()
         if target.doubt:  # they were asked
             wide.add(target.path, is_read_only=True)
-        other = Workspace(wide, max_output_chars=self._workspace.max_output_chars)
-        other.learn_keys = self._workspace.learn_keys
-        return other
+        here = self._workspace
+        return Workspace(wide, max_output_chars=here.max_output_chars, learn_keys=here.learn_keys)
 
     def _check(self, shown: str) -> None:
         """Raise Refused where a rule denies reading this. What would be asked was answered by the person's words."""

@@ -11,6 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.roots import Roots
+from ybs.tools.reading.content import text_with_key
 from ybs.tools.searching.walk import Walk
 from ybs.tools.shell.shells import Shells
 
@@ -70,10 +71,11 @@ class ReadLog:
 class Workspace:
     """The folders, the log of what was read, what commands share, and the most characters that a result may have.
 
-    `own_programs` says where those of the person start; without it, as in a project that nobody trusts.
+    `own_programs` says where those of the person start; without it, as in a project that nobody trusts. `learn_keys` takes a text with
+    private keys, no line of which a model is to see.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of its own
         self,
         roots: Roots,
         *,
@@ -82,8 +84,9 @@ class Workspace:
         has_sandbox: bool = True,
         own_programs: OwnPrograms | None = None,
         since_ns: int | None = None,
+        learn_keys: Callable[[str], None] | None = None,
     ) -> None:
-        self.roots = roots
+        self.roots, self.learn_keys = roots, learn_keys
         #: When the session began, in nanoseconds since the epoch.
         self.since_ns = time_ns() if since_ns is None else since_ns
         self.own_programs = own_programs or OwnPrograms(roots, lambda: False)
@@ -93,21 +96,18 @@ class Workspace:
         self.max_output_chars = max_output_chars
         #: False where the person turned the sandbox off: ybs's own git is started as it is, too.
         self.has_sandbox = has_sandbox
-        #: Takes a text with private keys, no line of which a model is to see. Set by whoever has a firewall.
-        self.learn_keys: Callable[[str], None] | None = None
 
     def apart(self) -> "Workspace":
         """Return one for another agent of the session: the same folders, with a log and commands of its own."""
-        other = Workspace(
+        return Workspace(
             self.roots,
             shells=self.shells.apart(),
             max_output_chars=self.max_output_chars,
             has_sandbox=self.has_sandbox,
             own_programs=self.own_programs,
             since_ns=self.since_ns,
+            learn_keys=self.learn_keys,
         )
-        other.learn_keys = self.learn_keys
-        return other
 
     def began(self, at_ns: int) -> None:
         """Note that the session began at that time, if that is earlier: a saved one goes on."""
@@ -130,8 +130,6 @@ class Workspace:
 
     def hide_keys(self, path: Path) -> None:
         """Have no model see the private keys in a file of which a part is shown: what says that there is one may be in another."""
-        from ybs.tools.reading.content import text_with_key  # few lines are so long
-
         if self.learn_keys is not None and (text := text_with_key(self.roots, path)):
             self.learn_keys(text)
 
