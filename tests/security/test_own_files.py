@@ -88,7 +88,7 @@ def test_what_cannot_be_changed_stays_and_stops_nothing(installation, tmp_path: 
     def fail(*_: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(own_files, "copy2", fail)
+    monkeypatch.setattr("shutil.copy2", fail)
     keep_apart(tmp_path / "stamp", lambda _: True)
     assert installation.shared() == {"ybs", "helper", "other"}
     monkeypatch.undo()
