@@ -129,25 +129,20 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         outputs = Outputs(roots, copied)
         sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
         sandbox.sweep()
-        keeps, told = incognito.may_write, person.jobs_changed
 
         def learn_keys(text: str) -> None:
             made.secrets.firewall.learn_keys(text)
 
         workspace = Workspace(
             roots,
-            shells=Shells(
-                roots, starter=sandbox, outputs=outputs, keeps_outputs=keeps, changed=told
-            ),
+            shells=_shells_of(roots, sandbox, outputs, incognito, person),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied),
             learn_keys=learn_keys,
         )
-        if original is None:
-            policy = _policy_of(loaded, folder, permissions, sandbox, trusts)
-        else:
-            policy = original.policy.elsewhere(lambda: sandbox.state)
+        elsewhere = original and original.policy.elsewhere(lambda: sandbox.state)
+        policy = elsewhere or _policy_of(loaded, folder, permissions, sandbox, trusts)
         gate = original.gate if original else Gate(policy, person.confirm)
         made = cls(
             folder=folder,
@@ -397,6 +392,13 @@ def _roots_of(
         roots.add(each)
     host.work_in(*roots.folders)
     return roots
+
+
+def _shells_of(
+    roots: Roots, sandbox: Sandbox, outputs: Outputs, incognito: Incognito, person: Person
+) -> Shells:
+    keeps, told = incognito.may_write, person.jobs_changed
+    return Shells(roots, starter=sandbox, outputs=outputs, keeps_outputs=keeps, changed=told)
 
 
 def _sandbox_of(
