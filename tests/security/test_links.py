@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from ybs.security.paths import roots as links
-from ybs.security.paths.roots import BlockedFiles
+from ybs.security.paths.roots import BlockedFiles, Roots
 
 
 @pytest.fixture
@@ -83,3 +84,17 @@ def test_a_giant_blocked_folder_ends_the_search(secrets, project, monkeypatch):
     os.link(secrets / "deep" / "key", project / "a")
     monkeypatch.setattr(links, "_MOST_FILES", 1)
     assert not BlockedFiles([str(secrets)]).hold((project / "a").stat())
+
+
+def test_a_path_leads_out_by_a_link_of_the_project_alone(project: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").touch()
+    (project / "out").symlink_to(outside)
+    (project / "mine").symlink_to(project)
+    (tmp_path / "to").symlink_to(outside)
+    roots = Roots(this_host(), project.resolve())
+    for path in ("out", "out/a", "out/none", f"{project}/out/a", "mine/out/a", "a\0b"):
+        assert roots.leads_out(path), path
+    for path in ("a", "mine/a", str(outside / "a"), tmp_path / "to/a", "../outside/a"):
+        assert not roots.leads_out(path), path

@@ -100,7 +100,21 @@ def test_an_installation_of_copies_is_left_alone(tmp_path: Path, monkeypatch):
     (tmp_path / "site/a-1.dist-info").mkdir(parents=True)
     (tmp_path / "site/b-1.dist-info").mkdir()
     (tmp_path / "site/b-1.dist-info/METADATA").touch()
+    (tmp_path / "site/c.py").touch()
     found = SimpleNamespace(__file__=str(tmp_path / "site/msgspec/__init__.py"))
     monkeypatch.setattr(own_files, "msgspec", found)
     keep_apart(tmp_path / "stamp", lambda _: True)
     assert not (tmp_path / "stamp").exists()
+
+
+def test_what_has_no_metadata_and_what_is_required_twice_is_passed_over(
+    installation, tmp_path: Path
+):
+    (installation.site / "a-1.dist-info").mkdir()
+    (installation.site / "a.py").touch()
+    (installation.site / "helper-1.dist-info/METADATA").unlink()
+    (installation.site / "helper-1.dist-info/METADATA").write_text(
+        f"{METADATA.format('helper')}Requires-Dist: ybs\nRequires-Dist: helper\n"
+    )
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    assert installation.shared() == {"other"}
