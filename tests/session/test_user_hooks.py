@@ -7,6 +7,7 @@ from shutil import copytree
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
 from opened import Open
@@ -15,7 +16,7 @@ from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.user_hooks.definitions import read
+from ybs.agent.user_hooks.definitions import read, read_answer
 from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
@@ -23,6 +24,7 @@ from ybs.core.ports import Answer, Question
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedEvents, call
+from ybs.tools.external.program import ProgramResult
 
 pytestmark = pytest.mark.integration
 
@@ -612,3 +614,16 @@ async def test_a_hook_is_not_run_where_a_copy_of_the_project_has_another_file(pr
         assert "owned" not in repr(answer)
         await environment.aclose()
         await original.aclose()
+
+
+@pytest.mark.parametrize("said", ["sh: 1: cannot create x: Read-only file system", "touch: x: Permission denied"])  # fmt: skip
+def test_a_projects_hook_that_could_not_write_says_how_it_may(said: str):
+    group = {"hooks": [{"type": "command", "command": "touch x"}]}
+    (own,) = read({"Stop": [group]}).hooks
+    ran = ProgramResult(
+        exit_code=1, how="exit code 1", answer=b"", text="", errors=said, timed_out=False, is_apart=False
+    )  # fmt: skip
+    how = '(it may only read the project, unless its entry says "project": "write")'
+    for hook, is_told in ((replace(own, source="project"), True), (replace(own, source="project", project="read"), False), (own, False)):  # fmt: skip
+        (note,) = read_answer(hook, ran).notes
+        assert (how in note) is is_told

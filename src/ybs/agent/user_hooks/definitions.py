@@ -255,6 +255,9 @@ BLOCKS: Final = 2
 #: What is told to the model of one hook, in characters.
 MOST_CHARS: Final = 10_000
 _MOST_NOTE = 500
+#: What programs say where they may not write; and why a project's hook may not.
+_HELD: Final = re.compile(r"(?i)read-only file system|permission denied")
+_READS: Final = 'it may only read the project, unless its entry says "project": "write"'
 _MOST_SAID = 240  # of its errors, so that the reason behind them is read too
 #: Events whose plain text is told to the model, and those at which nothing can be held up any more.
 _TELLING = ("SessionStart", "UserPromptSubmit")
@@ -288,6 +291,8 @@ def read_answer(hook: Hook, ran: ProgramResult) -> HookAnswer:
     if ran.exit_code:
         said = f": {ran.errors}" if ran.errors else ""
         why = f" ({WHY_APART})" if ran.is_apart else ""
+        if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
+            why = f" ({_READS})"
         return HookAnswer(notes=(_note(hook, f"failed with {ran.how}{said[:_MOST_SAID]}{why}"),))
     if ran.answer is None or not ran.answer.lstrip().startswith(b"{"):
         return HookAnswer(context=ran.text[:MOST_CHARS] if hook.event in _TELLING else "")
