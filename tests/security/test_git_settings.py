@@ -8,7 +8,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.git_settings import named_by_settings
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.protected import protected
 
@@ -27,7 +27,7 @@ def config(folder: Path, *settings: str, file: str = "--local") -> None:
 
 
 def named(project: Path) -> list[str]:
-    return [os.path.relpath(path, project) for path in named_by_git(this_host(), str(project))]
+    return [os.path.relpath(path, project) for path in named_by_settings(this_host(), str(project))]
 
 
 def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
@@ -103,7 +103,7 @@ def test_the_persons_own_file_is_where_the_environment_has_it(repository, tmp_pa
 def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(repository, tmp_path):
     config(repository, "core.hooksPath", "app/hooks")
     (repository / "app").mkdir()
-    assert named_by_git(this_host(), f"{repository}/app") == [f"{repository}/app/hooks"]
+    assert named_by_settings(this_host(), f"{repository}/app") == [f"{repository}/app/hooks"]
     run = [
         "git",
         "-c",
@@ -119,7 +119,7 @@ def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(repo
     subprocess.run(run, cwd=repository, check=True)
     tree = tmp_path / "tree"
     subprocess.run(["git", "worktree", "add", "-q", tree], cwd=repository, check=True)
-    assert named_by_git(this_host(), str(tree)) == [f"{tree}/app/hooks"]
+    assert named_by_settings(this_host(), str(tree)) == [f"{tree}/app/hooks"]
 
 
 def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(repository, home):

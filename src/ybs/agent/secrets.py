@@ -1,7 +1,8 @@
 """The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
@@ -133,8 +134,17 @@ def _keys_in(host: Host, config: Config) -> list[str]:
         fields |= {f"{len(fields)}_{name}": value for name, value in own.items()}
     headers = [each.headers for each in entries]
     headers += [each.get("headers") for each in config.mcpServers.values() if is_object(each)]
+    fields["proxy_url"] = config.network.proxy or ""
+    for entry in entries:
+        asked = re.findall(r"[?&]([^=&#]+)=([^&#]+)", entry.endpoint)
+        for name, value in (*asked, *_texts_in(entry.extra_body)):
+            fields[f"{len(fields)}_{name}"] = value
     for name in variables_in(headers):
         fields[f"{name}_key"] = host.environ.get(name, "")  # it may as well hold a path or a word
+    places = [[each.endpoint for each in entries], config.mcpServers]
+    for name in variables_in(places):  # what stands behind an option, or in an address
+        value = host.environ.get(name, "")
+        fields |= {f"{name}_key": value} if is_random(value.encode(errors="replace")) else {}
     texts = [str(text) for each in headers if is_object(each) for text in each.values()]
     words = [word for text in texts for word in text.split() if is_random(word.encode())]
     fields |= {f"{len(fields) + n}_key": word for n, word in enumerate(words)}
@@ -147,6 +157,14 @@ def _keys_in(host: Host, config: Config) -> list[str]:
         keys += secrets_in(config.mcpServers, host.environ)
     given = {name: value for name, value in fields.items() if value}
     return [*(key for key in keys if key), *own_secrets(given)]
+
+
+def _texts_in(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text of JSON data with the name that it has there."""
+    if isinstance(tree, str):
+        yield name, tree
+    for key, value in tree.items() if is_object(tree) else ():
+        yield from _texts_in(value, key)
 
 
 def _question(discovery: Discovery) -> Question:

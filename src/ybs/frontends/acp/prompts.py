@@ -5,6 +5,7 @@ from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -53,7 +54,9 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
             case ResourceContentBlock(uri=uri) if (path := path_of(uri)) is not None:
                 paths.append(path)
                 glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
-                typed.append(" " * bool(glued) + _mention(path, uri))
+                is_command = "".join(typed).lstrip().startswith("!")
+                named = quote(str(path)) if is_command else _mention(path, uri)
+                typed.append(" " * bool(glued) + named)
                 text.append(typed[-1])
             case ResourceContentBlock(uri=uri, name=name):
                 text.append(f"{name} ({uri})")

@@ -34,6 +34,7 @@ _SECRET_ENDS = (
         "_secret_key_base",
         "_connection_string",
     ),
+    *("_authorization", "_bearer", "_dbpass", "_dbpwd", "_sshkey", "_masterkey", "_bindpw"),
     *("_sshpass", "_bw_session", "_supabase_service_role"),  # no more than these: others are words
     *("_accesskey", "_privatekey", "_secretkey", "_signingkey", "_encryptionkey", "_authkey"),
 )
@@ -153,7 +154,7 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 def _is_secret_name(name: str) -> bool:
     """Return whether a variable is named like a secret. It is asked of each variable, so it costs no expression."""
     bare = name.lower().rstrip("0123456789").removesuffix("_")
-    return f"_{bare}".endswith(_SECRET_ENDS)
+    return f"_{bare}".endswith(_SECRET_ENDS) or f"_{bare.removesuffix('s')}".endswith(_SECRET_ENDS)
 
 
 def _is_value(text: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths.folder_index import index_of
-from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.git_settings import named_by_settings
 from ybs.security.paths.opening import read_beginning
 from ybs.security.sandbox.places import lies_in
 
@@ -51,7 +51,7 @@ class AutorunFiles:
         later = {path for each in found for path in each.autorun}
         for folder in self._folders:
             later.update(
-                path for named in named_by_git(self._host, folder) for path in _files_in(named)
+                path for named in named_by_settings(self._host, folder) for path in _files_in(named)
             )
         states = ((path, self._state(path, known)) for path in later)
         self._states = new = {path: state for path, state in states if state is not None}

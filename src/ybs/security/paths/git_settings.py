@@ -11,6 +11,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from ybs.config.host import Host
+from ybs.security.paths.home_links import led_into
 from ybs.security.paths.opening import read_beginning
 from ybs.security.sandbox.places import lies_in
 
@@ -34,9 +35,12 @@ _Entry = tuple[str, str]
 _known: dict[str, tuple[tuple[int, ...], list[_Entry]]] = {}
 
 
-def named_by_git(host: Host, root: str) -> list[str]:
-    """Return the paths below the root that settings outside of any command's reach name; they need not exist."""
-    named = dict.fromkeys(path for _, path in _named(host, root))
+def named_by_settings(host: Host, root: str) -> list[str]:
+    """Return the paths below the root that settings outside of any command's reach name; they need not exist.
+
+    What links of the person's settings lead to there counts, too.
+    """
+    named = dict.fromkeys((*(path for _, path in _named(host, root)), *led_into(host, root)))
     return [path for path in named if path != root and lies_in(path, root)]
 
 

@@ -17,6 +17,7 @@ from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
 from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
+from ybs.security.paths.home_links import targets_of
 from ybs.security.paths.names import may_have_twins, shown_name, twins_of
 from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
@@ -307,7 +308,7 @@ class Roots:
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
         names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
-        found = next(filter(None, parts), "") or self._named_by_git(str(path))
+        found = next(filter(None, parts), "") or self._named_by_settings(str(path))
         return found or self._hidden_at_home(str(path))
 
     def _hidden_at_home(self, real: str) -> str:
@@ -318,16 +319,17 @@ class Roots:
         top = real[len(home) + 1 :].partition("/")[0]
         return top if top.startswith(".") else ""
 
-    def _named_by_git(self, real: str) -> str:
-        from ybs.security.paths.git_settings import named_by_git
+    def _named_by_settings(self, real: str) -> str:
+        from ybs.security.paths.git_settings import named_by_settings
 
-        named = (path for root in self._roots for path in named_by_git(self.host, root))
+        named = (path for root in self._roots for path in named_by_settings(self.host, root))
         return next((self.show(Path(path)) for path in named if lies_in(real, path)), "")
 
     @cached_property
     def _never(self) -> tuple[str, ...]:
         # A hundred looks at the disk, so not before the first path of a model.
-        return (*self._own, *_credentials(self.host))
+        never = (*self._own, *_credentials(self.host))
+        return (*never, *(path for path in targets_of(never) if self.holds(Path(path))))
 
     @cached_property
     def _always(self) -> frozenset[str]:

@@ -13,7 +13,7 @@ from ybs.security.paths import credentials
 from ybs.security.paths.autorun import NAMES as AUTORUN
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
-from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.git_settings import named_by_settings
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.places import lies_in
 
@@ -38,7 +38,7 @@ def protected(host: Host, root: str) -> list[str]:
     Never a name that is missing: hiding one leaves an empty file behind.
     """
     found = index_of(root).look()
-    named = [path for path in named_by_git(host, root) if os.path.lexists(path)]
+    named = [path for path in named_by_settings(host, root) if os.path.lexists(path)]
     held = sorted({*found.held, *named})
     return [*code_in(root), *held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
 

@@ -22,7 +22,7 @@ from ybs.security.commands.command import parse, scan
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
-from ybs.security.paths.git_settings import hook_folders, named_by_git
+from ybs.security.paths.git_settings import hook_folders, named_by_settings
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
 from ybs.trust.reach import files_named, reach
@@ -298,7 +298,7 @@ def _takes_data(command: str) -> set[str] | None:
 def _hooks(folder: Path, top: Path, roots: Roots) -> Iterator[Path]:
     """Yield the hooks of the repository, and what its settings name."""
     places = [top / name for name in _HOOKS]
-    places += map(Path, named_by_git(roots.host, str(top)))
+    places += map(Path, named_by_settings(roots.host, str(top)))
     places += map(Path, hook_folders(roots.host, str(top)))
     with suppress(YbsError, OSError):
         places.append(find_repository(folder).common_folder / "hooks")

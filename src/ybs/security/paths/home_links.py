@@ -1,0 +1,51 @@
+"""Links in the person's home folder that lead into a project, as people have who keep their settings in a repository (dotfiles).
+
+Whoever writes what such a link leads to writes settings of the person's: of ybs, of other agents, of shells and editors.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from ybs.config.host import Host
+from ybs.security.paths.path_text import lies_in
+
+#: Folders of the home folder whose links count; of the home folder itself hidden names do.
+_FOLDERS = (
+    *(".agents", ".claude", ".claude/commands", ".codex", ".config", ".config/fish", ".config/git"),
+    *(".config/nvim", ".gemini", ".gnupg", ".ssh", ".vim"),
+)
+
+
+def led_into(host: Host, root: str) -> tuple[str, ...]:
+    """Return what links of the person's settings lead to below the root, whose links are resolved."""
+    return _led_into(os.path.realpath(host.home), str(host.config_folder), root)
+
+
+@lru_cache(64)
+def _led_into(home: str, config: str, root: str) -> tuple[str, ...]:
+    folders = (home, *(f"{home}/{name}" for name in _FOLDERS), config)
+    found = (path for folder in folders for path in targets_in(folder, only_hidden=folder == home))
+    return tuple(dict.fromkeys(path for path in found if path != root and lies_in(path, root)))
+
+
+def targets_in(folder: str, *, only_hidden: bool = False) -> Iterator[str]:
+    """Yield what the links in a folder lead to, and the folder itself where it is a link."""
+    if os.path.islink(folder):  # noqa: PTH114 - texts throughout
+        yield os.path.realpath(folder)
+    try:
+        with os.scandir(folder) as entries:
+            links = [
+                each.path
+                for each in entries
+                if each.is_symlink() and (each.name.startswith(".") or not only_hidden)
+            ]
+    except OSError:  # it is not there, or a file
+        return
+    yield from map(os.path.realpath, links)
+
+
+def targets_of(paths: Iterable[str]) -> Iterator[str]:
+    """Yield what paths lead to that are links, and what links in those lead to that are folders."""
+    for path in paths:
+        yield from targets_in(path)
