@@ -148,7 +148,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - With the sandbox off a command that you allow can change ybs where it is installed in the project and bubblewrap cannot be had (with it, ybs itself stays read-only, and `sudo` does not work in commands); ybs says so at the start, and asks about each
   command in every mode but `bypass`. A folder of the project in `PYTHONPATH` is
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named, but a module of
-  the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`.
+  the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`. The same
+  goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins (ybs says so at the start), and for a settings file that you name with `-c` in the project: the model may change it as any file.
 - With the network open a command can send away what it can read.
 - A file of the project that has a second name elsewhere is one file: what a command writes to it stands there, too. Installers make such names (hard links of uv, pnpm and conda out of their caches). ybs's own packages become files of their own before a session begins; Python itself, which conda links, does not.
 - Your own hooks in a project that you trust run what lies there, also what the model wrote a moment ago (`python3 -m x`, `npx`). Those that shall not run the project's code name their programs by whole paths, or start with `"cwd"` unset in a project that you do not trust.
@@ -295,6 +296,9 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | words that were piped in and that `/rewind` gave back, by Up in the next session, and in the page after a restart | attached what they named: held by `tests/frontends/terminal/prompt/test_history.py`, `tests/frontends/web/test_api.py` |
 | an editor's link right behind a word, to a file below a folder called `src @` | another file was attached: held by `tests/frontends/acp/test_agent.py` |
 | Telegram's answer that a file lies at a path of this machine; a command that another bot writes on somebody's behalf | was read; counted: held by `tests/frontends/gateway/test_telegram.py`, `tests/frontends/gateway/test_attacks.py` |
+| `LD_LIBRARY_PATH` with a folder of the project, and a library that a command builds there | is loaded by ybs: said at the start (`tests/security/test_own_code.py`) |
+| links of your home folder that lead into the project (dotfiles): `~/.claude/settings.json`, `~/.config/ybs`, `~/.zshrc`; links in `~/.ssh`, `~/.aws` | settings could be changed, keys be read: held by `tests/security/test_home_links.py` |
+| an editor's link behind `!wc -l `, to a file called `a;touch x` | ran as your command: held by `tests/frontends/acp/test_agent.py` |
 | a model's answer with a heading `## You` | passed for the person's words in exports: held by `tests/commands/test_conversation.py` |
 | fifos and 30 GB files in 25 places of a repository with 12 subcommands; bombs as PDF, notebook, PNG and JSON; closed streams, no home folder, umask 000 | held |
 | redirects of seven providers and of MCP servers, 20 spellings of this machine, guests, forwarded and quoted posts, MCP prompts and elicitation, `</stdin>` in data, metadata of pictures | held |

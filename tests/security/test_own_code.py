@@ -272,6 +272,15 @@ def test_the_start_says_where_ybs_lies_and_a_failed_install_why_it_failed(instal
     assert "ybs itself runs from there" in told
 
 
+def test_the_start_says_what_loads_libraries_from_the_project(make):
+    installed = make("plain", "bubblewrap")
+    for value in ("src", f"/usr/lib:{installed.project}/src"):
+        _, said = installed.run(environ={"LD_LIBRARY_PATH": value})
+        assert "LD_LIBRARY_PATH leads into a folder that commands may change" in said
+    _, said = installed.run(environ={"LD_LIBRARY_PATH": "/usr/lib"})
+    assert "LD_LIBRARY_PATH" not in said
+
+
 def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed]) -> None:
     """The project itself is installed beside ybs, and its `src` is where Python looks for what ybs does without."""
     installed = make("plain", "bubblewrap")

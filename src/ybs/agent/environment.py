@@ -1,6 +1,7 @@
 """The environment of a session's tools: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -56,6 +57,10 @@ class Permissions(Struct, frozen=True, kw_only=True):
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
 CHARS_PER_WINDOW: Final = 0.6
 FEWEST_CHARS: Final = 1_200
+#: Variables that say to the system where libraries are that each program loads.
+_LOADERS: Final = (
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"),
+)
 #: Where nobody has set how much that is, a large window gives more: so many for each of its tokens, up to the second.
 COMFORTABLE_PER_WINDOW: Final = 0.3
 MOST_UNASKED_CHARS: Final = 60_000
@@ -169,14 +174,24 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             make_missing(str(folder))
             forget_in(str(folder))
             code += code_in(str(folder))
+        notes = tuple(self._loaded_from(folders))
         if not code:
-            return ()
+            return notes
         names = ", ".join(roots.show(Path(path)) for path in dict.fromkeys(code))
         if not self.sandbox.holds_code:
             held = "File tools do not write there, but with the sandbox off every command can change ybs, so each is asked about."
         else:
             held = "That is read-only for tools and commands; change it in a shell of your own, or run ybs from an installation elsewhere."
-        return (f"ybs itself runs from {names}. {held}",)
+        return (f"ybs itself runs from {names}. {held}", *notes)
+
+    def _loaded_from(self, folders: Iterable[Path]) -> Iterator[str]:
+        """Say which variables have the system load libraries into ybs itself from where tools may write: it read them before ybs began."""
+        tops = [str(each) for each in folders]
+        for name in _LOADERS if is_program() else ():
+            named = re.split(r"[:;\s]+", self.host.environ.get(name, ""))
+            real = [os.path.realpath(each) for each in named if each]
+            if any(lies_in(path, top) for path in real for top in tops):
+                yield f"{name} leads into a folder that commands may change, and the system loads libraries from there into ybs itself. Start ybs without it."
 
     def for_sub_agent(
         self, loaded: Loaded, bound: "Bound | None", only_tools: "Container[str] | None"

@@ -165,6 +165,19 @@ async def test_a_prompt_brings_links_resources_and_pictures(clients: Any, projec
     assert [each.media_type for each in parts if isinstance(each, Image)] == ["image/png"]
 
 
+async def test_a_link_in_a_command_of_the_person_is_one_word(clients, project):
+    for name in ("a;touch bad;echo .txt", "$(touch bad) b.txt", "it's.txt"):
+        (project / name).write_text("1\n")
+    model = ScriptedModel(["1", "2", "3"])
+    async with clients.edited(project, model=model, mode="bypass") as editor:
+        session = await editor.new(project)
+        for name in ("a;touch bad;echo .txt", "$(touch bad) b.txt", "it's.txt"):
+            await editor.say(session, "!wc -l ", link(clients.acp, project / name))
+    assert not (project / "bad").exists()
+    said = [request.messages[-1].text for request in model.requests]
+    assert ["1 " in each for each in said] == [True] * 3
+
+
 async def test_a_link_right_behind_a_word_is_the_file_that_it_leads_to(clients, project, home):
     """Else the `@` in the name of a folder would begin a mention of its own."""
     secret = home / "secret.txt"

@@ -141,9 +141,15 @@ def own_secrets(environ: Mapping[str, str], keys: Iterable[str] = ()) -> list[st
             from urllib.parse import unquote  # few have a login in a variable
 
             values += [found[1], unquote(found[1])]
-        elif _is_secret_name(name) and _is_value(text.strip()):
-            values.append(text.strip())
+        elif _is_secret_name(name) and _is_value(value := _without_scheme(text.strip())):
+            values.append(value)
     return list(dict.fromkeys(values))
+
+
+def _without_scheme(value: str) -> str:
+    """Return what is secret in the value of a header: what stands behind `Bearer`."""
+    scheme, _, rest = value.partition(" ")
+    return rest.strip() if scheme.lower() in ("bearer", "basic", "token") else value
 
 
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:

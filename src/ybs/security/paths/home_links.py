@@ -4,6 +4,7 @@ Whoever writes what such a link leads to writes settings of the person's: of ybs
 """
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
@@ -31,9 +32,12 @@ def _led_into(home: str, config: str, root: str) -> tuple[str, ...]:
 
 def targets_in(folder: str, *, only_hidden: bool = False) -> Iterator[str]:
     """Yield what the links in a folder lead to, and the folder itself where it is a link."""
-    if os.path.islink(folder):  # noqa: PTH114 - texts throughout
-        yield os.path.realpath(folder)
     try:
+        mode = os.lstat(folder).st_mode  # most of them are not there
+        if stat.S_ISLNK(mode):
+            yield os.path.realpath(folder)
+        elif not stat.S_ISDIR(mode):
+            return
         with os.scandir(folder) as entries:
             links = [
                 each.path
