@@ -260,6 +260,7 @@ HELD_BY_A_RULE = (
     "git push ./made.git HEAD:main",
     "git push made.git HEAD:main",
     "git push --repo=made.git HEAD:main",
+    "git push made HEAD:main",
     "git -C made.git status",
     "git --git-dir=made.git status",
     "git shell -c x",
@@ -311,6 +312,13 @@ ODD_WORDS = (
     ("sqlite3 *", "sqlite3 :memory: '.sy touch x'", False),
     ("sqlite3 *", "sqlite3 :memory: 'select 1'", False),
     ("sh -n *", "sh -n +n main.py", False),
+    ("cp *", "cp main.py .git/hooks/pre-commit", False),
+    ("cp *", "cp main.py AGENTS.md", False),
+    ("cp *", "cp main.py .envrc", False),
+    ("cp *", "cp main.py other.py", True),
+    ("cd *", "cd", False),
+    ("cd *", "cd -", False),
+    ("cd *", "cd sub", True),
 )
 
 

@@ -1,6 +1,7 @@
 """Hooks of the person: what they are told, what they may say, and what becomes of those that misbehave."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from shutil import copytree
@@ -575,6 +576,28 @@ async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(make, p
             may_write = wish == "write" or (not wish and command == "touch out/made")
             assert (project / "out/made").exists() == may_write, (command, wish, answer)
             (project / "out/made").unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+@pytest.mark.parametrize("place", ["bin", "/bin"])
+async def test_a_hook_whose_program_lies_in_the_project_by_path_only_reads_it(
+    make, project, home, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    (project / "out").mkdir()
+    there = f"{project}{place}" if place.startswith("/") else place
+    monkeypatch.setenv("PATH", f"{there}:{os.environ['PATH']}")
+    trusted(project, {"hooks": {"PreToolUse": [hook("touch out/made; exit 0")]}})
+    for name in ("other", "touch"):
+        put(project, f"{place.strip('/')}/{name}", "#!/bin/sh\n: > out/made\n", 0o755)
+        options = Options(host=this_host(), folder=project)
+        environment = environment_of(options, load_settings(options))
+        environment.sandbox.backend = make(project, home)
+        (one,) = read(environment.loaded.config.hooks).hooks
+        await run_hook(one, b"{}", environment)
+        await environment.aclose()
+        assert (project / "out/made").exists() is (name == "other")
+        (project / "out/made").unlink(missing_ok=True)
 
 
 async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(playing, project):

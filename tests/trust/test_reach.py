@@ -283,7 +283,7 @@ NOT_PLAIN = [
 ]  # fmt: skip
 #: Words that have a known program run another one, work elsewhere, or that are not known of it.
 NOT_KNOWN = [
-    *("git commit", "git -C x status", "git --exec-path=x status", "git diff --ext-diff", "git diff '' --ext-diff", "git show --textconv", "git diff -Oh", "git diff --output=h"),
+    *("git status --short", "git log -1 > x", "git commit", "git -C x status", "git --exec-path=x status", "git diff --ext-diff", "git diff '' --ext-diff", "git show --textconv", "git diff -Oh", "git diff --output=h"),
     *("git grep -Omake x", "git", "git stash", "git checkout x", "git diff --no-index h x", "git -p log", "git diff --no-ext-diff -O h", "g=x git status"),
     *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -j 2 .", "isort '' --jobs=2", "isort -qj2 .", "black .", "rustfmt x"),
     *("cd", "cd -", "cd ..", "cd x/../..", "cd /usr", "cd ~/x", "cd +1", "cd x y", 'cd "${PWD}x"', 'cd "$PWD"x', 'cd "$PWD"/..', "exit x", "exit 1 2", "exit 'a[0]'"),
@@ -304,9 +304,6 @@ def test_what_is_not_plain_or_not_known_is_unknown(tree: Path, words: str) -> No
         "cp data.json /tmp/copy",
         "jq . data.json",
         "jq -r .tool_input.file_path",
-        "git status --short",
-        "git diff --name-only -- x",
-        "git log -1 --format='%h %s' > log.txt",
         "ruff check --fix .; ruff format . 2>&1 || exit 2",
         "ruff format src tests && isort -q --profile black src\ngofmt -w x.go;",
         "shfmt -w x/h | tee -a out.log",

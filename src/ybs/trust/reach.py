@@ -96,9 +96,6 @@ _KNOWN: Final[Mapping[str, re.Pattern[str]]] = {
         ("[", rf"{_TEST}\n\]"),
         ("cd", r"\n(?:\x02(?:/|\Z)|(?![-+/~]))(?!.*(?:\.\.|\x02)).*"),
         ("exit", r"(?:\n[0-9]{1,3})?"),
-        ("git", r"\n(?:status|diff|log|show|rev-parse|ls-files)"
-                r"(?:\n(?:-[\dbnpqsz]+|--(?:short|porcelain|branch|stat|name-only|name-status|oneline|cached|staged|quiet|exit-code|check|show-toplevel"
-                r"|abbrev-ref|modified|others|exclude-standard|no-color|(?:format|pretty|diff-filter|max-count)=.*)?|[^-\n].*))*"),
     )
     for program in programs.split()
 }  # fmt: skip

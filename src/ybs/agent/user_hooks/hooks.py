@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -424,7 +425,7 @@ def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
     added = variables(hook, environment.folder)
     if hook.source == "own":
         return Launch(command, with_git_setting({**start.environ, **added}))
-    read_only = hook.source == "project" and _is_read_only(hook, environment)
+    read_only = hook.source == "project" and _is_read_only(hook, environment, start)
     starter = environment.workspace.shells.starter
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
@@ -439,7 +440,17 @@ def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
     return {**named, "CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else named
 
 
-def _is_read_only(hook: Hook, environment: ToolEnvironment) -> bool:
+def _runs_program_in(folder: Path, command: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a word of a plain command is a program that PATH finds in a project's folder."""
+    words = set(re.split(r"[\s;|&<>'\"]+", command))
+    places = [Path(each) for each in environ.get("PATH", "").split(os.pathsep)]
+    inside = [each for each in places if (folder / each).resolve().is_relative_to(folder)]
+    return any(
+        os.access(folder / each / word, os.X_OK) for each in inside for word in words if word
+    )
+
+
+def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> bool:
     """Return whether a hook of the project only reads that, as one does that runs files of it which nobody has seen.
 
     Raises ToolError where a file of the project that the command reaches is not what was trusted.
@@ -449,7 +460,7 @@ def _is_read_only(hook: Hook, environment: ToolEnvironment) -> bool:
     review, is_open = environment.loaded.review, False
     for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
         found = reach_unchanged(review, (hook.command,), folder, environment.host.home)
-        is_open |= bool(found.unknown)
+        is_open |= bool(found.unknown) or _runs_program_in(folder, hook.command, start.environ)
     return hook.project == "read" or (is_open and hook.project != "write")
 
 

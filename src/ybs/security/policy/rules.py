@@ -78,6 +78,7 @@ _GIT_VERBS = frozenset(
         "worktree",
     ]
 )
+_IN_REPOSITORY = frozenset((".git", ".hg", ".jj", ".sl", ".svn")).__contains__
 #: Programs that start git or ssh with the words behind `--`.
 _HAND_ON = ("gh", "glab")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -195,8 +196,12 @@ def _are_plain(program: str, words: Sequence[str]) -> bool:
     Of `git` and the like they are data, but for `--output`, and for a place in a repository's folder.
     """
     parts = [re.split(r"[/=@,]", word) for word in words]
+    if program == "cd" and (not words or words[0][:1] == "-"):
+        return False  # home, or where the shell was before
     if program not in _TAKE_DATA:
-        return all(map(_PLAIN().fullmatch, words)) and not any(map(part_of, parts))
+        lower = [[part.lower() for part in found] for found in parts]
+        is_later = any(part_of(found) or any(map(_IN_REPOSITORY, found)) for found in lower)
+        return all(map(_PLAIN().fullmatch, words)) and not is_later
     return not any(
         word.startswith("--outp")
         or any(part.endswith(".git") and word[:1] == "-" for part in found)

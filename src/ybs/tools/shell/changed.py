@@ -137,9 +137,8 @@ def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -
         program = "".join(run.words[:1])
         is_data = program in _TAKE_DATA and _takes_data(shlex.join(run.words)) is not None
         if has_changed and (
-            not is_data
-            or (program in _GIT and any(".git" not in hook.parts for hook in _hooks(folder, top, roots)))
-        ):  # fmt: skip
+            not is_data or (program in _GIT and any(True for _ in _hooks(folder, top, roots)))
+        ):
             return True
         verb = run.words[1:2] if program == "git" else []
         is_kept = program in ("cd", "echo") or bool(verb and _KEEPS.issuperset(verb))
@@ -268,6 +267,7 @@ def _other_repositories(folder: Path, roots: Roots) -> Iterator[Path]:
 def _named_repositories(command: str, folder: Path, roots: Roots) -> Iterator[Path]:
     """Yield those that a word names: git runs their hooks, whoever wrote them and when."""
     words = {word for each in scan(command) for word in (each, each.rpartition("=")[2])}
+    words |= {f"{word}.git" for word in words}  # git's own short form
     named = {os.path.realpath(folder / word.removeprefix("file://")) for word in words}
     for repository in _other_repositories(folder, roots):
         places = (
