@@ -46,6 +46,11 @@ def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
         ("diff.a.textconv", '"./run.py" %f', "run.py"),
         ("alias.a", "!./run.py; true", "run.py"),
         ("core.fsmonitor", "run.py", "run.py"),
+        ("remote.o.receivepack", "sh run.py", "run.py"),
+        ("gpg.ssh.defaultKeyCommand", "./run.py", "run.py"),
+        ("submodule.x.update", "!./run.py", "run.py"),
+        ("tar.x.command", "./run.py -c", "run.py"),
+        ("pager.log", "./run.py", "run.py"),
     ],
 )
 def test_each_setting_that_runs_something_of_the_project_is_read(repository, key, value, expected):
@@ -98,6 +103,15 @@ def test_the_persons_own_file_is_where_the_environment_has_it(repository, tmp_pa
     for folder, expected in (("xdg", ["mine"]), ("other", ["others"]), ("none", [])):
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / folder))
         assert named(repository) == expected
+
+
+def test_what_variables_of_git_name_counts(repository: Path, monkeypatch: pytest.MonkeyPatch):
+    (repository / "run.py").write_text("x")
+    monkeypatch.setenv("GIT_SSH_COMMAND", f"{repository}/run.py -x")
+    assert named(repository) == ["run.py"]
+    monkeypatch.setenv("GIT_SSH_COMMAND", "ssh -i run.py")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(repository / "mine"))
+    assert sorted(named(repository)) == ["mine", "run.py"]
 
 
 def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(repository, tmp_path):

@@ -261,6 +261,8 @@ HELD_BY_A_RULE = (
     "git push made.git HEAD:main",
     "git push --repo=made.git HEAD:main",
     "git push made HEAD:main",
+    "cd made.git/objects && git status",
+    "cd there && cd .. && git status",
     "git -C made.git status",
     "git --git-dir=made.git status",
     "git shell -c x",
@@ -344,9 +346,10 @@ async def test_a_rules_star_stands_for_no_other_repository_place_or_program(
     )
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "secret").write_text("a secret\n")
+    (work / "there").mkdir()
     (work / "way-out").symlink_to(tmp_path / "there" / "secret")
     (work / "ways").symlink_to(tmp_path / "there")
-    session = open_session(outside_sandbox=("git *", "gh *"))
+    session = open_session(outside_sandbox=("git *", "gh *", "cd *"))
     session.environment.workspace.since_ns += 10**12  # an earlier session made it
     session.confirm = refuse
     for command in HELD_BY_A_RULE:

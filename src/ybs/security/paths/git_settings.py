@@ -28,7 +28,23 @@ _COMMANDS = frozenset(
     | {"core.gitproxy", "sequence.editor", "gpg.program", "credential.helper", "diff.external"}
     | {"diff.textconv", "diff.command", "merge.driver", "filter.clean", "filter.smudge"}
     | {"filter.process", "interactive.difffilter", "mergetool.cmd", "difftool.cmd"}
-    | {"trailer.command", "trailer.cmd", "core.alternaterefscommand"}
+    | {"trailer.command", "trailer.cmd", "core.alternaterefscommand", "gpg.defaultkeycommand"}
+    | {"remote.receivepack", "remote.uploadpack", "submodule.update", "tar.command", "imap.tunnel"}
+    | {"man.cmd", "man.path", "browser.cmd", "browser.path", "mergetool.path", "difftool.path"}
+    | {"guitool.cmd", "instaweb.httpd", "lfs.path", "lfs.clean", "sendemail.smtpserver"}
+    | {"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd"}
+)
+#: Variables of git that are such commands.
+_VARIABLES = (
+    *(
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_EDITOR",
+        "GIT_SEQUENCE_EDITOR",
+        "GIT_PAGER",
+        "GIT_ASKPASS",
+    ),
+    *("GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER"),
 )
 #: Section and key in lower case, without the subsection, and the value.
 _Entry = tuple[str, str]
@@ -55,7 +71,7 @@ def _named(host: Host, root: str) -> Iterator[_Entry]:
     for key, value, folder in _settings(host, top):
         if key in _INCLUDES or key in _PATHS:
             yield key, _resolved(host, value, folder if key in _INCLUDES else top)
-        elif key in _COMMANDS or key.startswith(("alias.", "hook.")):
+        elif key in _COMMANDS or key.startswith(("alias.", "hook.", "pager.")):
             words = (
                 _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
             )
@@ -79,8 +95,14 @@ def _settings(host: Host, top: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
-    """Yield the settings that variables hold; they are numbered."""
+    """Yield the settings that variables hold, of which some are numbered; files of settings count as included."""
     number = 0
+    for name in _VARIABLES:
+        if value := environ.get(name):
+            yield "core.editor", value
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        if value := environ.get(name):
+            yield "include.path", value
     while key := environ.get(f"GIT_CONFIG_KEY_{number}"):
         yield key.lower(), environ.get(f"GIT_CONFIG_VALUE_{number}", "")
         number += 1

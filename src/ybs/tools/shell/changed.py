@@ -97,10 +97,13 @@ def may_run_changed(command: str, folder: Path, roots: Roots, since_ns: int) -> 
     """Return whether a command runs files that it does not name, and anything in the project was changed since then, or is by the command itself.
 
     A rule stands for no such command: what `make`, a script or a test loads cannot be found by reading. Nor does it for one that names
-    a link in the project which leads out of it.
+    a link in the project which leads out of it, or that enters folders one after the other.
     """
     top = next((root for root in roots.folders if folder.is_relative_to(root)), roots.folder)
-    if _runs_what_it_changed(command, folder, top, roots) or _leads_out(command, folder, roots):
+    enters = sum(run.words[:1] == ["cd"] for run in parse(command).commands)
+    if enters > 1 or _runs_what_it_changed(command, folder, top, roots):
+        return True
+    if _leads_out(command, folder, roots):
         return True
     if _takes_data(command) is not None:
         return False
@@ -273,7 +276,9 @@ def _named_repositories(command: str, folder: Path, roots: Roots) -> Iterator[Pa
         places = (
             (repository, repository.parent) if repository.name in REPOSITORIES else (repository,)
         )
-        if not named.isdisjoint(map(str, places)):
+        is_bare = repository.name not in REPOSITORIES  # git finds it from any folder in it
+        inside = is_bare and any(path.startswith(f"{repository}/") for path in named)
+        if inside or not named.isdisjoint(map(str, places)):
             yield repository
 
 
