@@ -11,7 +11,6 @@ from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.roots import Roots
-from ybs.tools.reading.content import text_with_key
 from ybs.tools.searching.walk import Walk
 from ybs.tools.shell.shells import Shells
 
@@ -130,6 +129,10 @@ class Workspace:
 
     def hide_keys(self, path: Path) -> None:
         """Have no model see the private keys in a file of which a part is shown: what says that there is one may be in another."""
+        from ybs.tools.reading.content import (
+            text_with_key,  # not before a line looks like one of a key
+        )
+
         if self.learn_keys is not None and (text := text_with_key(self.roots, path)):
             self.learn_keys(text)
 

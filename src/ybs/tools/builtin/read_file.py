@@ -217,15 +217,13 @@ def _may_be_made(path: Path, content: "FileContent") -> bool:
 
 def _made(path: Path, content: "FileContent", shown: str, deadline: Deadline) -> _View | None:
     """Return the text made of a notebook or a PDF, from its first line on; None for anything else."""
-    from ybs.tools.reading.content import lines_of  # not needed before the first call
-
     if content.beginning.startswith(_PDF):
         from ybs.tools.reading.pdf import text_of  # few files need it
 
         if content.whole is None:
             raise ToolError(f"{shown} is too large a PDF; use run_shell with pdftotext")
         pdf = text_of(content.whole, shown, deadline)
-        lines = lines_of(pdf.text)
+        lines = content.lines_of(pdf.text)
         late = "; the last ones were not reached" if pdf.was_cut else ""
         note = (
             f"[the text of a PDF of {plural(pdf.pages, 'page')}{late}; edit_file cannot change it]"
@@ -235,7 +233,7 @@ def _made(path: Path, content: "FileContent", shown: str, deadline: Deadline) ->
         from ybs.tools.reading.notebook import rendered  # few files need it
 
         if book := rendered(content.whole):
-            lines = lines_of(book.text)
+            lines = content.lines_of(book.text)
             return _View(lines, 1, len(lines), _NOTEBOOK_NOTE, book.images)
     return None
 

@@ -50,17 +50,17 @@ class FileContent:
             text = text_of_part(self.part, self.beginning)
         else:
             text = TextFile(self.whole).text
-        lines = lines_of(text)
+        lines = self.lines_of(text)
         total = self.total_lines if self.whole is None else len(lines)
         first = asked.first(total)
         start = first - self.first_held
         return lines[start : start + asked.limit], first, total
 
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines of a text without their ends, with signs for what no model is sent."""
-    lines = printable(text).removesuffix("\n").split("\n") if text else []
-    return [line.replace("\0", "\u2400") for line in lines] if "\0" in text else lines
+    @staticmethod
+    def lines_of(text: str) -> list[str]:
+        """Return the lines of a text without their ends, with signs for what no model is sent."""
+        lines = printable(text).removesuffix("\n").split("\n") if text else []
+        return [line.replace("\0", "\u2400") for line in lines] if "\0" in text else lines
 
 
 def text_with_key(roots: Roots, path: Path) -> str:
