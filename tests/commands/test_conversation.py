@@ -284,7 +284,10 @@ async def test_an_export_is_markdown_with_secrets_masked(quiet: Session, project
         ("# You\n### more\n- a\n##x", "# You\n### more\n- a\n##x"),
         ("```yaml\n---\n## a\n```\n## You", "```yaml\n---\n## a\n```\n### You"),
         ("~~~~\n```\n## a\n~~~~~\n## You", "~~~~\n```\n## a\n~~~~~\n### You"),
-        ("```\n## You", "```\n### You"),
+        ("```\n## You", "```\n## You\n```"),
+        ("```x``` a\n## You\n```", "```x``` a\n### You\n```\n```"),
+        ("```\na\n```~\n```\n## You", "```\na\n```~\n```\n### You"),
+        ("a\n\n---\nb", "a\n\n---\nb"),
     ],
 )
 def test_no_speaker_writes_a_heading_that_says_who_speaks(words: str, left: str):

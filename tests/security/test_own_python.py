@@ -8,6 +8,7 @@ import pytest
 
 from rows import every_row
 from ybs.security.launcher import python
+from ybs.security.paths import own_code
 
 NAME = "ybs.security.own_python"
 CODE = (
@@ -23,6 +24,10 @@ def test_it_runs_a_module_a_text_or_a_file(
     what = {"-m": "made_module", "-c": CODE, "": str(tmp_path / "made_module.py")}[how]
     folders = [str(tmp_path), *(each for each in sys.path if each.startswith("/"))]
     monkeypatch.setattr(sys, "path", [*folders, "relative"])
+    assert (
+        str(tmp_path) not in python(how, what)[3]
+    )  # where another program embeds ybs, its folders are not looked in
+    monkeypatch.setattr(own_code, "is_program", lambda: True)
     executable, option, file, *words = python(how, what, str(tmp_path / "out"), "a b")
     assert (executable, option) == (sys.executable, "-P")
     monkeypatch.setattr(sys, "argv", [file, *words])

@@ -9,7 +9,7 @@ from msgspec import Raw
 from ybs.config.host import Host
 from ybs.config.key_store import keys_in_file
 from ybs.config.schema import Config
-from ybs.config.tree import is_object
+from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed
@@ -165,6 +165,8 @@ def _texts_in(tree: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, tree
     for key, value in tree.items() if is_object(tree) else ():
         yield from _texts_in(value, key)
+    for value in tree if is_list(tree) else ():
+        yield from _texts_in(value, name)
 
 
 def _question(discovery: Discovery) -> Question:

@@ -33,7 +33,8 @@ def _named() -> set[str]:
     found = set[str]()
     for folder in (each for each in sys.path if each.endswith(_PACKAGES)):
         try:
-            names = [each for each in os.listdir(folder) if each.endswith(".pth")]  # noqa: PTH208
+            found_here = os.listdir(folder)  # noqa: PTH208
+            names = [each for each in found_here if each.endswith(".pth") and each[0] != "."]
         except OSError:
             continue
         for name in names:
@@ -44,7 +45,7 @@ def _named() -> set[str]:
 def _lines_of(folder: str, name: str) -> set[str]:
     try:
         with open(f"{folder}/{name}", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
-            lines = [line.strip() for line in file]
+            lines = [line.strip() for line in file if "\0" not in line]
     except OSError:
         return set()
     return {os.path.realpath(os.path.join(folder, line)) for line in lines if line}  # noqa: PTH118

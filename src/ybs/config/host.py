@@ -58,7 +58,8 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     def work_in(self, *folders: Path) -> None:
         """Note folders that hold a project. The home folder, and what lies above it, is the person's and none."""
         wholes = (*folders, *(self.whole_project(each) for each in folders))
-        self.roots.update(each for each in wholes if not self.home.is_relative_to(each))
+        homes = (self.home, self.home.resolve())
+        self.roots.update(e for e in wholes if not any(home.is_relative_to(e) for home in homes))
 
     def whole_project(self, folder: Path) -> Path:
         """Return the outermost repository around a folder, or the folder itself: its files came from the same place.

@@ -48,12 +48,12 @@ class EntryPoint(Struct, frozen=True, kw_only=True):
 
 
 def _imported(module: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0] or not take_back(module):
-            raise
-    return import_module(module)
+    while True:
+        try:
+            return import_module(module)
+        except ModuleNotFoundError as error:
+            if not (error.name and take_back(error.name)):
+                raise
 
 
 def site_folders() -> Sequence[str]:

@@ -61,7 +61,7 @@ _LAUNCHERS: Final = frozenset(
 
 #: What was piped in, what commands of a template printed, and what an editor sent along, with all behind it: others may have written that.
 _OF_OTHERS: Final = re.compile(
-    r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]|^\[[^\[\]\n]+\]$"
+    r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]|^\[[^\[\]\n]*/[^\[\]\n]*\]$"
 )
 
 

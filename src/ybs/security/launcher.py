@@ -139,8 +139,22 @@ def python(how: str, what: str, *words: str, options: Sequence[str] = ("-P",)) -
         raise FileNotFoundError(ENOENT, "there is no Python to start")
     if what == "ybs":  # which begins by this itself
         return [sys.executable, *options, how, what, *words]
-    path = "\n".join(each for each in sys.path if each.startswith("/"))
+    path = "\n".join(each for each in _own_path() if each.startswith("/"))
     return [sys.executable, *options, _BEGINNING, path, how, what, *words]
+
+
+def _own_path() -> list[str]:
+    """Return where this process looks for modules; of a program that embeds ybs only where packages are installed, and ybs itself."""
+    from ybs.security.paths.own_code import is_program
+
+    if is_program():
+        return sys.path
+    usual = tuple(f"{each}/lib" for each in {sys.prefix, sys.base_prefix})
+    return [
+        each
+        for each in sys.path
+        if each == _OWN_PACKAGES or each.startswith(usual) or each.endswith("-packages")
+    ]
 
 
 def environ_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[str, str]:

@@ -30,6 +30,7 @@ WHY_APART: Final = (
 )
 _BETWEEN = lazy(r"[\s;,='\"@()]+")
 _HOME = lazy(r"\$\{?HOME\b\}?|~(?=/)")
+_NUMBERED: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 #: Enters the folder that stands before the command.
 _ENTER = 'cd "$0" && exec "$@"'
 
@@ -150,7 +151,7 @@ def away_from(
         name: _led_away(name, value, leads, is_bound=not but) for name, value in environ.items()
     }
     left = {name: value for name, value in kept.items() if value is not None}
-    if any(name.startswith("GIT_CONFIG_") for name in environ.keys() - left.keys()):
+    if any(name.startswith(_NUMBERED) for name in environ.keys() - left.keys()):
         left.pop("GIT_CONFIG_COUNT", None)  # git stops at one that it does not find
     return left
 

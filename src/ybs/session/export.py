@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from ybs.security.firewall.masking import Firewall
 
 _T = TypeVar("_T", bound=Struct)
-#: What Markdown shows as a heading of the second level: those say who speaks, and no speaker writes one. Blocks of code stay.
-_HEADING = re.compile(
-    r"^ {0,3}(?P<fence>`{3,}|~{3,}).*?^ {0,3}(?P=fence)[`~]*[ \t]*$|^ {0,3}(?=##[ \t]|##$|-+[ \t]*$|<h2\b)",
-    re.MULTILINE | re.DOTALL | re.IGNORECASE,
-)
+#: The first or last line of a block of code; what Markdown shows as a heading of the second level, alone or below words.
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r"( {0,3})(?:##(?:[ \t]|$)|<h2\b)", re.IGNORECASE)
+_UNDERLINE = re.compile(r"( {0,3})-+[ \t]*$")
 _TITLE = 70
 _SPEAKERS = {
     "person": "You",
@@ -125,11 +124,25 @@ def _said(part: Text | Image, *, is_attached: bool) -> str:
 
 
 def _without_headings(text: str) -> str:
-    """Return a speaker's words, in which what would be a heading of the second level is one of the third, or plain."""
-    return _HEADING.sub(_lowered, text.strip())
+    """Return a speaker's words, in which nothing is a heading of the second level: those say who speaks. Blocks of code stay."""
+    lines, fence = list[str](), ""
+    for line in text.strip().split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            is_end = mark and mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if is_end else fence
+        elif mark and not (mark[1][0] == "`" and "`" in mark[2]):
+            fence = mark[1]
+        else:
+            line = _lowered(line, is_below_words=bool(lines and lines[-1].strip()))
+        lines.append(line)
+    return "\n".join([*lines, fence] if fence else lines)
 
 
-def _lowered(match: re.Match[str]) -> str:
-    if match["fence"]:
-        return match[0]
-    return match[0] + ("#" if match.string.startswith("##", match.end()) else "\\")
+def _lowered(line: str, *, is_below_words: bool) -> str:
+    found = _HEADING.match(line) or (_UNDERLINE.match(line) if is_below_words else None)
+    if found is None:
+        return line
+    place = found.end(1)
+    sign = "#" if line[place:].startswith("##") else "\\"
+    return f"{line[:place]}{sign}{line[place:]}"

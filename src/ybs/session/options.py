@@ -173,8 +173,9 @@ def _prompt_in(file: Path, named: str, environment: ToolEnvironment) -> str:
         )
     if environment.roots.leads_out(file.absolute()):
         raise ValueError("a link of the project leads out of it: name the file that is meant")
-    with open_regular(file) as opened:
+    is_held = named or environment.roots.holds(file.resolve())
+    with open_regular(file) if is_held else file.open("rb") as opened:
         data = opened.read(_MOST_PROMPT_BYTES + 1)
     if len(data) > _MOST_PROMPT_BYTES:
         raise ValueError(f"it is larger than {_MOST_PROMPT_BYTES:,} bytes")
-    return data.decode().strip()
+    return data.decode().replace("\r\n", "\n").strip()

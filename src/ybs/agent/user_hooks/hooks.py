@@ -442,12 +442,11 @@ def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
 
 def _runs_program_in(folder: Path, command: str, environ: Mapping[str, str]) -> bool:
     """Return whether a word of a plain command is a program that PATH finds in a project's folder."""
-    words = set(re.split(r"[\s;|&<>'\"]+", command))
+    words = {each for each in re.split(r"[\s;|&<>'\"]+", command) if each and "/" not in each}
     places = [Path(each) for each in environ.get("PATH", "").split(os.pathsep)]
     inside = [each for each in places if (folder / each).resolve().is_relative_to(folder)]
-    return any(
-        os.access(folder / each / word, os.X_OK) for each in inside for word in words if word
-    )
+    found = (folder / each / word for each in inside for word in words)
+    return any(path.is_file() and os.access(path, os.X_OK) for path in found)
 
 
 def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> bool:

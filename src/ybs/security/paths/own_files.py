@@ -64,7 +64,7 @@ def _keep_apart(path: Path, leads_to: Callable[[Path], bool]) -> None:
     ):
         from shutil import copy2  # once for each installation
 
-        fresh = path.with_name(f".{path.name}.ybs-new")
+        fresh = path.with_name(f".{path.name}.ybs-{os.getpid()}")
         try:
             copy2(path, fresh)  # with its times, by which what was compiled of it counts
             fresh.replace(path)
@@ -88,9 +88,10 @@ def _files() -> Iterator[Path]:
             found = distribution(name)
         except PackageNotFoundError:  # an extra that is not there
             continue
-        names += _names(found.requires or ())
+        names += _names(found.requires or (), with_extras=name == "ybs")
         yield from (Path(str(found.locate_file(each))) for each in found.files or ())
 
 
-def _names(required: Iterable[str]) -> Iterator[str]:
-    return (found[0] for found in map(_NAME.match, required) if found)
+def _names(required: Iterable[str], *, with_extras: bool) -> Iterator[str]:
+    wanted = (each for each in required if with_extras or "extra ==" not in each)
+    return (found[0] for found in map(_NAME.match, wanted) if found)

@@ -203,7 +203,8 @@ def _are_plain(program: str, words: Sequence[str]) -> bool:
         is_later = any(part_of(found) or any(map(_IN_REPOSITORY, found)) for found in lower)
         return all(map(_PLAIN().fullmatch, words)) and not is_later
     return not any(
-        word.startswith("--outp")
+        any(map(_IN_REPOSITORY, found))
+        or word.startswith("--outp")
         or any(part.endswith(".git") and word[:1] == "-" for part in found)
         for word, found in zip(words, parts, strict=True)
     )

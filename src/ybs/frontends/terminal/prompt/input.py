@@ -301,9 +301,7 @@ async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) 
     from ybs.security.launcher import start_in_loop
     from ybs.security.sandbox.launch import Launch
 
-    environ = _environ(away_from)
-    # Editors obey files of the folders above.
-    place = None if environ.get("TMPDIR") == os.environ.get("TMPDIR") else "/tmp"  # noqa: S108
+    environ, place = _environ(away_from), _temporary(away_from)
     with TemporaryDirectory(prefix="ybs-", dir=place, ignore_cleanup_errors=True) as folder:  # 0700
         file = _write(Path(folder), text)
         try:
@@ -325,6 +323,14 @@ async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) 
         if code:
             raise NoEditor(f"{command[0]} ended with code {code}; nothing was changed")
         return _read(file)
+
+
+def _temporary(roots: Collection[Path]) -> str | None:
+    """Return where the text is put, None for the usual place: editors obey files of the folders above."""
+    from tempfile import gettempdir
+
+    usual = Path(gettempdir()).resolve()
+    return "/tmp" if any(usual.is_relative_to(each.resolve()) for each in roots) else None  # noqa: S108
 
 
 def _environ(roots: Collection[Path]) -> Mapping[str, str]:
