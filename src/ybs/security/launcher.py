@@ -17,6 +17,7 @@ from errno import EACCES, ENOENT
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
+from ybs.security.paths import own_code
 from ybs.security.sandbox.launch import Launch
 
 if TYPE_CHECKING:
@@ -145,9 +146,7 @@ def python(how: str, what: str, *words: str, options: Sequence[str] = ("-P",)) -
 
 def _own_path() -> list[str]:
     """Return where this process looks for modules; of a program that embeds ybs only where packages are installed, and ybs itself."""
-    from ybs.security.paths.own_code import is_program
-
-    if is_program():
+    if own_code.is_program():
         return sys.path
     usual = tuple(f"{each}/lib" for each in {sys.prefix, sys.base_prefix})
     return [
