@@ -143,7 +143,7 @@ class Person:
         ]
 
 
-async def until(holds: Callable[[], object], seconds: float = 15.0) -> None:
+async def until(holds: Callable[[], object], seconds: float = 40.0) -> None:
     """Wait until something holds. Raises TimeoutError."""
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - what holds may be anywhere
