@@ -274,11 +274,12 @@ def test_the_start_says_where_ybs_lies_and_a_failed_install_why_it_failed(instal
 
 def test_the_start_says_what_loads_libraries_from_the_project(make):
     installed = make("plain", "bubblewrap")
-    for value in ("src", f"/usr/lib:{installed.project}/src"):
+    for value in ("src", f"/usr/lib:{installed.project}/src", "/usr/lib:"):
         _, said = installed.run(environ={"LD_LIBRARY_PATH": value})
         assert "LD_LIBRARY_PATH leads into a folder that commands may change" in said
-    _, said = installed.run(environ={"LD_LIBRARY_PATH": "/usr/lib"})
-    assert "LD_LIBRARY_PATH" not in said
+    for value in ("/usr/lib", ""):
+        _, said = installed.run(environ={"LD_LIBRARY_PATH": value})
+        assert "LD_LIBRARY_PATH" not in said
 
 
 def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed]) -> None:

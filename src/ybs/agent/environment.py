@@ -59,7 +59,11 @@ CHARS_PER_WINDOW: Final = 0.6
 FEWEST_CHARS: Final = 1_200
 #: Variables that say to the system where libraries are that each program loads.
 _LOADERS: Final = (
-    *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"),
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_LIBRARY_PATH",
+    "DYLD_INSERT_LIBRARIES",
 )
 #: Where nobody has set how much that is, a large window gives more: so many for each of its tokens, up to the second.
 COMFORTABLE_PER_WINDOW: Final = 0.3
@@ -185,11 +189,17 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         return (f"ybs itself runs from {names}. {held}", *notes)
 
     def _loaded_from(self, folders: Iterable[Path]) -> Iterator[str]:
-        """Say which variables have the system load libraries into ybs itself from where tools may write: it read them before ybs began."""
+        """Say which variables have the system load libraries into ybs itself from where tools may write: it read them before ybs began.
+
+        An empty part of a list of folders is the one that ybs was started in.
+        """
         tops = [str(each) for each in folders]
         for name in _LOADERS if is_program() else ():
-            named = re.split(r"[:;\s]+", self.host.environ.get(name, ""))
-            real = [os.path.realpath(each) for each in named if each]
+            named = re.split(
+                r"[:;]" if name.endswith("PATH") else r"[:\s]+", self.host.environ.get(name, "")
+            )
+            is_list = name.endswith("PATH") and len(named) > 1
+            real = [os.path.realpath(each) for each in named if each or is_list]
             if any(lies_in(path, top) for path in real for top in tops):
                 yield f"{name} leads into a folder that commands may change, and the system loads libraries from there into ybs itself. Start ybs without it."
 

@@ -1,8 +1,8 @@
-"""Folders that editable installs add to those in which Python looks for modules (lines of `*.pth`): ybs looks in none of them.
+"""Folders that editable installs add to those in which Python looks for modules (lines of `*.pth`), and in which ybs does not.
 
 Such a folder is a project's `src`. A file there is loaded by whoever looks for a module of its name that nothing else has, as
 Python's library does (`msvcrt`, `nt`), so whoever writes it runs in ybs's process. A package that brings something for ybs gets its folder back.
-This is loaded before all else, and loads nothing.
+This runs before ybs imports anything else, so it needs no more than `os` and `sys`.
 """
 
 import os
@@ -23,7 +23,9 @@ def leave_out() -> None:
         for each in sys.path
         if each != own and not f"{each}/".startswith(usual) and not each.endswith(_PACKAGES)
     }
-    if odd and (added := {each for each in odd if os.path.realpath(each) in _named()}):
+    if odd:
+        named = _named()
+        added = {each for each in odd if os.path.realpath(each) in named}
         left_out.extend(each for each in sys.path if each in added)
         sys.path[:] = [each for each in sys.path if each not in added]
 

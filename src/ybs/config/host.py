@@ -56,7 +56,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         return f"Host(home={str(self.home)!r})"  # the environment holds keys
 
     def work_in(self, *folders: Path) -> None:
-        """Note folders that hold a project. The home folder, and what lies above it, is the person's and none."""
+        """Note folders that hold a project. The home folder, and what lies above it, is the person's, and no project."""
         wholes = (*folders, *(self.whole_project(each) for each in folders))
         homes = (self.home, self.home.resolve())
         self.roots.update(e for e in wholes if not any(home.is_relative_to(e) for home in homes))

@@ -130,18 +130,18 @@ def shell_command(command: str) -> list[str]:
     return [program, "--norc", "-c", command] if program else ["/bin/sh", "-c", command]
 
 
-def python(how: str, what: str, *words: str, options: Sequence[str] = ("-P",)) -> list[str]:
-    """Return the command that runs a module (`how` is `-m`), a text (`-c`) or a file ("") with ybs's own Python.
+def python(option: str, target: str, *words: str, options: Sequence[str] = ("-P",)) -> list[str]:
+    """Return the command that runs a module (`option` is `-m`), a text (`-c`) or a file ("") with ybs's own Python.
 
     It looks for modules where this process does: not in the folder that it stands in (`options`: -P, or -I, which says so too),
     nor in those of projects that are installed beside ybs as editable. Raises FileNotFoundError where there is no Python.
     """
     if not sys.executable:
         raise FileNotFoundError(ENOENT, "there is no Python to start")
-    if what == "ybs":  # which begins by this itself
-        return [sys.executable, *options, how, what, *words]
+    if target == "ybs":  # which begins by this itself
+        return [sys.executable, *options, option, target, *words]
     path = "\n".join(each for each in _own_path() if each.startswith("/"))
-    return [sys.executable, *options, _BEGINNING, path, how, what, *words]
+    return [sys.executable, *options, _BEGINNING, path, option, target, *words]
 
 
 def _own_path() -> list[str]:

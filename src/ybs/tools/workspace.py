@@ -128,10 +128,8 @@ class Workspace:
         return any(map(_MAY_BE_OF_KEY().search, lines))
 
     def hide_keys(self, path: Path) -> None:
-        """Have no model see the private keys in a file of which a part is shown: what says that there is one may be in another."""
-        from ybs.tools.reading.content import (
-            text_with_key,  # not before a line looks like one of a key
-        )
+        """Have no model see the private keys in a file of which a part is shown, which may lack the line that says that it is one."""
+        from ybs.tools.reading.content import text_with_key  # few lines look like one of a key
 
         if self.learn_keys is not None and (text := text_with_key(self.roots, path)):
             self.learn_keys(text)

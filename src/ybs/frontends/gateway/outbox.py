@@ -64,7 +64,7 @@ Owners = Callable[[str, str], Awaitable[list[ChatPlace]]]
 
 
 def of_ledger(id: str) -> str:
-    """Return what a message edits that takes the place of one of the ledger."""
+    """Return the `edits` of a message that takes the place of the one with this id in the ledger."""
     return f"{_OF_LEDGER}{id}"
 
 

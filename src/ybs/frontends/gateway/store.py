@@ -323,4 +323,4 @@ class GatewayStore:
 def states_in(connection: Connection, table: Table) -> Counter[str]:
     """Return how many rows have each state."""
     found = connection.execute(select(table.c.state, func.count()).group_by(table.c.state))
-    return Counter(dict(found.tuples().all()))
+    return Counter({row[0]: row[1] for row in found})

@@ -397,9 +397,8 @@ class Telegram:
         if max(file.size, found.file_size or 0) > most:
             raise too_large
         if not str(found.file_path).startswith(f"{self._bot.base_file_url}/"):
-            raise ChannelError(
-                "The file is not at the platform."
-            )  # the library would read one of this machine
+            # The library would read one of this machine.
+            raise ChannelError("The file is not at the platform.")
         data = bytes(await self._asked(found.download_as_bytearray(read_timeout=60)))
         if len(data) > most:
             raise too_large

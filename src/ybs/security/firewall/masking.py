@@ -154,7 +154,7 @@ class Firewall:
             self._memory.clear()
 
     def learn_keys(self, text: str) -> None:
-        """Mask each line of the private keys in a text from now on: of a file that is read by parts none may say what it is of."""
+        """Mask each line of the private keys in a text from now on: a part of its file may lack the line that says that it is one."""
         self.vault.keep_parts("private-key", key_lines(text.encode("utf-8", "surrogatepass")))
 
     def find(self, text: str) -> Sequence[SecretFinding]:

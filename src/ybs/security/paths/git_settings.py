@@ -36,16 +36,10 @@ _COMMANDS = frozenset(
 )
 #: Variables of git that are such commands.
 _VARIABLES = (
-    *(
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_EDITOR",
-        "GIT_SEQUENCE_EDITOR",
-        "GIT_PAGER",
-        "GIT_ASKPASS",
-    ),
+    *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_ASKPASS"),
     *("GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER"),
-)
+)  # fmt: skip
+_VARIABLE = "variable"
 #: Section and key in lower case, without the subsection, and the value.
 _Entry = tuple[str, str]
 _known: dict[str, tuple[tuple[int, ...], list[_Entry]]] = {}
@@ -71,7 +65,7 @@ def _named(host: Host, root: str) -> Iterator[_Entry]:
     for key, value, folder in _settings(host, top):
         if key in _INCLUDES or key in _PATHS:
             yield key, _resolved(host, value, folder if key in _INCLUDES else top)
-        elif key in _COMMANDS or key.startswith(("alias.", "hook.", "pager.")):
+        elif key in (*_COMMANDS, _VARIABLE) or key.startswith(("alias.", "hook.", "pager.")):
             words = (
                 _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
             )
@@ -99,7 +93,7 @@ def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
     number = 0
     for name in _VARIABLES:
         if value := environ.get(name):
-            yield "core.editor", value
+            yield _VARIABLE, value
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         if value := environ.get(name):
             yield "include.path", value

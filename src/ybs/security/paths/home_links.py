@@ -5,7 +5,7 @@ Whoever writes what such a link leads to writes settings of the person's: of ybs
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from ybs.config.host import Host
@@ -19,7 +19,10 @@ _FOLDERS = (
 
 
 def led_into(host: Host, root: str) -> tuple[str, ...]:
-    """Return what links of the person's settings lead to below the root, whose links are resolved."""
+    """Return what links of the person's settings lead to below the root, whose links are resolved.
+
+    They are looked at once in the life of a process.
+    """
     return _led_into(os.path.realpath(host.home), str(host.config_folder), root)
 
 
@@ -47,9 +50,3 @@ def targets_in(folder: str, *, only_hidden: bool = False) -> Iterator[str]:
     except OSError:  # it is not there, or a file
         return
     yield from map(os.path.realpath, links)
-
-
-def targets_of(paths: Iterable[str]) -> Iterator[str]:
-    """Yield what paths lead to that are links, and what links in those lead to that are folders."""
-    for path in paths:
-        yield from targets_in(path)

@@ -21,7 +21,7 @@ _NAME = re.compile(r"[\w.-]+")
 
 
 def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = True) -> None:
-    """Make them files of their own where packages have been installed since; `stamp` is ybs's file that says when that was done last.
+    """Copy the files of ybs's packages that have other names, where packages have been installed since; `stamp` says when that was done last.
 
     `leads_to` says of a link that tools may write what it leads to. Never fails: what others own is not ybs's to change, nor a tool's.
     """

@@ -17,7 +17,7 @@ from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
 from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import means_repository, plain, repository_on_the_way
-from ybs.security.paths.home_links import targets_of
+from ybs.security.paths.home_links import targets_in
 from ybs.security.paths.names import may_have_twins, shown_name, twins_of
 from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
@@ -151,7 +151,7 @@ class Roots:
         try:
             named = Path(os.path.normpath(self.folder / path))
             real, *above = (Path(os.path.realpath(each)) for each in (named, *named.parents))
-        except (OSError, ValueError):  # it is exchanged at this moment
+        except (OSError, ValueError):  # it is replaced while it is looked at
             return True
         return not self.holds(real) and any(map(self.holds, above))
 
@@ -329,7 +329,8 @@ class Roots:
     def _never(self) -> tuple[str, ...]:
         # A hundred looks at the disk, so not before the first path of a model.
         never = (*self._own, *_credentials(self.host))
-        return (*never, *(path for path in targets_of(never) if self.holds(Path(path))))
+        targets = (target for path in never for target in targets_in(path))
+        return (*never, *(target for target in targets if self.holds(Path(target))))
 
     @cached_property
     def _always(self) -> frozenset[str]:

@@ -16,6 +16,7 @@ from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
 from ybs.security.paths.autorun import part_of
+from ybs.security.paths.git_names import means_repository
 from ybs.trust.project_rules import KeptKind, ProjectRules
 
 if TYPE_CHECKING:
@@ -27,58 +28,13 @@ ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w+)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w+)\.\.(?:/
 #: A word that no program takes for a pattern, a command, an expression or an address of a file.
 _PLAIN = lazy(r"(?!\+|(?i:.*\bfile:))[\w@%+=:,./-]*")
 #: Programs whose other words are data: messages, titles, names of branches.
-_TAKE_DATA = ("git", "gh", "glab", "echo", "cd")
+TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 #: What a star behind `git` alone stands for; other verbs are named in the rule.
-_GIT_VERBS = frozenset(
-    [
-        "add",
-        "am",
-        "apply",
-        "archive",
-        "blame",
-        "branch",
-        "checkout",
-        "cherry-pick",
-        "clean",
-        "clone",
-        "commit",
-        "describe",
-        "diff",
-        "fetch",
-        "format-patch",
-        "grep",
-        "init",
-        "log",
-        "ls-files",
-        "ls-remote",
-        "ls-tree",
-        "merge",
-        "mv",
-        "notes",
-        "pull",
-        "push",
-        "range-diff",
-        "rebase",
-        "reflog",
-        "remote",
-        "reset",
-        "restore",
-        "rev-list",
-        "rev-parse",
-        "revert",
-        "rm",
-        "shortlog",
-        "show",
-        "sparse-checkout",
-        "stash",
-        "status",
-        "switch",
-        "symbolic-ref",
-        "tag",
-        "worktree",
-    ]
-)
-_IN_REPOSITORY = frozenset((".git", ".hg", ".jj", ".sl", ".svn")).__contains__
+_GIT_VERBS = """
+    add am apply archive blame branch checkout cherry-pick clean clone commit describe diff fetch format-patch grep init log ls-files ls-remote
+    ls-tree merge mv notes pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show sparse-checkout
+    stash status switch symbolic-ref tag worktree
+"""
 #: Programs that start git or ssh with the words behind `--`.
 _HAND_ON = ("gh", "glab")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -155,7 +111,7 @@ class Rule(Struct, frozen=True):
             return False
         rest = [word for word in words[1:] if word not in named]
         is_any_verb = words[0] == "git" and named[1:2] in ([], ["*"])
-        if is_any_verb and _GIT_VERBS.isdisjoint(words[1:2]):
+        if is_any_verb and set(_GIT_VERBS.split()).isdisjoint(words[1:2]):
             return False
         return _are_plain(words[0], rest) and not any(
             word in ("--global", "--system") or ELSEWHERE().search(word) for word in rest
@@ -191,19 +147,19 @@ class Rule(Struct, frozen=True):
 
 
 def _are_plain(program: str, words: Sequence[str]) -> bool:
-    """Return whether words that a star stands for are what they look like: no patterns or commands, and nothing that is written to what runs later.
+    """Return whether the words that a star stands for are plain arguments, which name no file that other programs run later on.
 
-    Of `git` and the like they are data, but for `--output`, and for a place in a repository's folder.
+    Those of `git` and the like are data, but for `--output` and places in a repository's own folder; `cd` needs one folder.
     """
     parts = [re.split(r"[/=@,]", word) for word in words]
     if program == "cd" and (not words or words[0][:1] == "-"):
         return False  # home, or where the shell was before
-    if program not in _TAKE_DATA:
+    if program not in TAKE_DATA:
         lower = [[part.lower() for part in found] for found in parts]
-        is_later = any(part_of(found) or any(map(_IN_REPOSITORY, found)) for found in lower)
+        is_later = any(part_of(found) or any(map(means_repository, found)) for found in lower)
         return all(map(_PLAIN().fullmatch, words)) and not is_later
     return not any(
-        any(map(_IN_REPOSITORY, found))
+        any(map(means_repository, found))
         or word.startswith("--outp")
         or any(part.endswith(".git") and word[:1] == "-" for part in found)
         for word, found in zip(words, parts, strict=True)

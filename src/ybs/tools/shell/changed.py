@@ -25,6 +25,7 @@ from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import hook_folders, named_by_settings
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
+from ybs.security.policy.rules import TAKE_DATA
 from ybs.trust.reach import files_named, reach
 
 #: What programs run without being told to.
@@ -47,8 +48,6 @@ _RECIPES = (
 _RECIPES_OF = {program: files.split() for programs, files in _RECIPES for program in programs.split()}  # fmt: skip
 #: Where hooks of git lie by themselves, or are named.
 _HOOKS = (".husky", ".githooks", ".git-hooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml")  # fmt: skip
-#: Programs whose words are data, unless an option of theirs runs something.
-_TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 _GIT = frozenset(("git", "gh", "glab"))
 #: Programs that run a file which they are given, and what else loads none that it is not given. Of all others it is not known.
 _GIVEN_ALL = re.compile(
@@ -138,7 +137,7 @@ def _runs_what_it_changed(command: str, folder: Path, top: Path, roots: Roots) -
     has_changed = False
     for run in parse(command).commands:
         program = "".join(run.words[:1])
-        is_data = program in _TAKE_DATA and _takes_data(shlex.join(run.words)) is not None
+        is_data = program in TAKE_DATA and _takes_data(shlex.join(run.words)) is not None
         if has_changed and (
             not is_data or (program in _GIT and any(True for _ in _hooks(folder, top, roots)))
         ):
@@ -292,7 +291,7 @@ def _takes_data(command: str) -> set[str] | None:
     reading = read(command)
     is_plain = reading.is_clear and all(
         run.words[:1]
-        and run.words[0] in _TAKE_DATA
+        and run.words[0] in TAKE_DATA
         and not any(options.running(run.words))
         and not any(wrappers.words_that_run(run.words))
         for run in reading.runs

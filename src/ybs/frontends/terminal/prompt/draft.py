@@ -50,7 +50,7 @@ class PromptDraft(Buffer):
     def append_to_history(self) -> None:
         """Remember the draft: here with what was pasted, on the disk without.
 
-        Words that were taken back are not written down: the person may not have typed what they name, and in another session nobody knows.
+        Words that were taken back are not written down: another session could not tell that the person never typed what they name.
         """
         text = self.text.strip()
         self.lines.remember(text, "" if self._is_given_back else self.pastes.label(text))
