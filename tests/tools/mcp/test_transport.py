@@ -212,6 +212,20 @@ async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path):
         watch.close()
 
 
+async def test_what_nobody_came_to_use_is_closed(tmp_path: Path):
+    watch = Watch("ybs-test")
+    try:
+        async with ProcessTransport(
+            lambda: (Launch(("/bin/cat",), {}), CommandMark.new()), watch
+        ) as given:
+            read, write = given
+        for unused in (read.receive_nowait, lambda: write.send_nowait(None)):
+            with pytest.raises(ClosedResourceError):
+                unused()
+    finally:
+        watch.close()
+
+
 def test_of_several_errors_the_one_that_says_something_is_told():
     late = ToolError("it did not answer in time")
     torn = BrokenResourceError()

@@ -20,7 +20,7 @@ from processes import comes, ends, is_alive, open_descriptors
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.launch import Starter as Bare
-from ybs.tools.shell import process
+from ybs.tools.shell import orphans, process
 from ybs.tools.shell import process as room
 from ybs.tools.shell.output import CommandOutput, OutputWindow
 from ybs.tools.shell.process import Ended, Pump, Shell, ShellCommand, run_command
@@ -314,6 +314,17 @@ async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
 
 
 @pytest.mark.integration
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+async def test_a_look_for_strays_that_fails_does_not_hold_the_call(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+):
+    def fails(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(orphans, "_candidates", fails)
+    assert (await place.run("exit 3")).exit_code == 3
+
+
 async def test_no_descriptor_is_left_behind(place: Place):
     before = open_descriptors()
     for text in ("true", "echo x", "sleep 60 &"):

@@ -285,9 +285,9 @@ async def streams(read_from: int, write_to: TextIO) -> AsyncGenerator[tuple[Inco
     """Read and write messages as long as this lasts. The stream of those that come in ends where the client goes."""
     came, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, goes = anyio.create_memory_object_stream[SessionMessage](0)
-    unanswered = _Unanswered()
+    answers, unanswered = outgoing.clone(), _Unanswered()
     writer = asyncio.create_task(_write(goes, write_to, came, unanswered))
-    reader = asyncio.create_task(_read(read_from, came, outgoing.clone(), unanswered))
+    reader = asyncio.create_task(_read(read_from, came, answers, unanswered))
     try:
         yield incoming, outgoing
     finally:
@@ -297,7 +297,8 @@ async def streams(read_from: int, write_to: TextIO) -> AsyncGenerator[tuple[Inco
         await asyncio.wait((writer,), timeout=_FLUSH_SECONDS)
         writer.cancel()
         await asyncio.wait((writer,))
-        incoming.close()
+        for each in (incoming, came, answers, goes):  # a task that never began has closed none
+            each.close()
 
 
 async def _read(

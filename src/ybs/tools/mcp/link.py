@@ -398,6 +398,7 @@ class ProcessTransport(Peer):
         process = await self.begin()
         self._into, read = create_memory_object_stream[SessionMessage | Exception](0)
         write, self._outof = create_memory_object_stream[SessionMessage](0)
+        self._given = read, write
         self._tasks += [
             asyncio.create_task(work(process)) for work in (self._pass_in, self._pass_out)
         ]
@@ -416,6 +417,8 @@ class ProcessTransport(Peer):
             self._outof.close()
             await self.end()
             self._into.close()
+            for each in self._given:  # who never came to use them has not closed them
+                each.close()
 
     async def _pass_in(self, process: Process) -> None:
         try:

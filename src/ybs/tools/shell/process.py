@@ -275,6 +275,12 @@ class Shell:
         )
 
     def _wait(self) -> None:
+        try:
+            self._bury()
+        finally:  # whatever fails in here: who waits for the command goes on
+            self._tell(self.ended, self.left, self._is_buried)
+
+    def _bury(self) -> None:
         if _CAN_LOOK:
             with suppress(ChildProcessError):  # somebody else waited for it
                 os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
@@ -287,7 +293,6 @@ class Shell:
         self._process.wait()
         if self._mark.end_all(self._process.pid, monotonic() - self.started):
             self._left_running = True
-        self._tell(self._is_buried)
 
     def _tell(self, *events: asyncio.Event) -> None:
         with suppress(RuntimeError):  # the loop is closed; nobody waits there any more
