@@ -427,7 +427,7 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
         for warning in question.warnings
         if "what this session changed" in warning
     ]
-    assert named == ["Makefile", "package.json", ".git/hooks/pre-commit, main.py"]
+    assert named == ["Makefile, main.py, package.json"] * 3
 
 
 @pytest.mark.parametrize("where", ["home", "included", "variable"])
@@ -454,6 +454,45 @@ async def test_a_hook_in_the_home_folder_counts_as_those_of_the_repository(
     await session.run("git commit -qm 'Change check.sh'")
     (question,) = session.questions
     assert any("check.sh" in warning for warning in question.warnings)
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_let_out"),
+    [
+        (("core.editor", "code --wait"), True),
+        (("credential.helper", "!/usr/bin/gh auth git-credential"), True),
+        (("credential.helper", "gcloud.sh"), True),
+        (("filter.lfs.process", "git-lfs filter-process"), True),
+        (("filter.nb.clean", "python3 -m nbstripout"), False),
+        (("diff.nb.textconv", "npx nb"), False),
+        (("core.hooksPath", ".hooks"), False),
+        (("core.fsmonitor", "./main.py"), False),
+    ],
+)
+async def test_git_loads_the_project_where_settings_start_a_program_that_may(
+    open_session, work: Path, setting: tuple[str, str], *, is_let_out: bool
+) -> None:
+    git(work, "config", *setting)
+    (work / ".hooks").mkdir()
+    (work / ".hooks" / "pre-push").write_text("")
+    session = open_session(outside_sandbox=("git add *",))
+    session.answer = NO
+    (work / "main.py").write_text("new\n")
+    result = await session.run("git add main.py")
+    assert result.is_refused is not is_let_out
+
+
+async def test_git_loads_the_project_where_it_starts_an_alias_or_finds_a_submodule(
+    open_session, work: Path
+) -> None:
+    git(work, "config", "alias.go", "!true")
+    session = open_session(outside_sandbox=("git go *", "git status *"))
+    session.answer = NO
+    (work / "main.py").write_text("new\n")
+    assert (await session.run("git go", outside=True)).is_refused
+    assert "outside the sandbox" in (await session.run("git status", outside=True)).summary
+    git(work, "init", "-q", "sub")
+    assert (await session.run("git status", outside=True)).is_refused
 
 
 #: What lies in a project, what a command of the model does there, and what then no rule lets out.
@@ -524,6 +563,7 @@ async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself
     git(work, "add", "-A")
     git(work, "commit", "-qm", "second")
     git(work, "branch", "topic")
+    git(work, "config", "core.hooksPath", ".githooks")
     await asyncio.sleep(0.1)
     programs = ("git", "make", "sh", "python3", "node", "perl", "ruby", "awk", "env", "time")
     session = open_session(outside_sandbox=tuple(f"{each} *" for each in programs))

@@ -125,13 +125,6 @@ def reach(texts: Sequence[str], folder: Path, home: Path) -> CommandReach:
     return CommandReach(tuple(sorted(search.files)), tuple(unknown))
 
 
-def files_named(text: str, folder: Path, home: Path) -> set[str]:
-    """Return the files of a project that a text names in any spelling, by their path in it. `folder` is its real path."""
-    search = _Search(str(folder), str(home))
-    search.follow(text)
-    return search.files
-
-
 def _unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
     """Yield what a shell's command runs that is not known; `own` are the files of the project that it names."""
     is_long = max(map(len, text.split("\n"))) > _LONGEST_LINE

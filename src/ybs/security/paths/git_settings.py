@@ -59,13 +59,22 @@ def hook_folders(host: Host, root: str) -> list[str]:
     return [path for key, path in _named(host, root) if key == _HOOKS]
 
 
+def commands(host: Host, root: str) -> list[str]:
+    """Return the commands that settings and variables of git name for a repository."""
+    return [value for key, value, _ in _settings(host, _top(root)) if _is_command(key)]
+
+
+def _is_command(key: str) -> bool:
+    return key in (*_COMMANDS, _VARIABLE) or key.startswith(("hook.", "pager."))
+
+
 def _named(host: Host, root: str) -> Iterator[_Entry]:
     """Yield keys and the paths that they name."""
     top = _top(root)
     for key, value, folder in _settings(host, top):
         if key in _INCLUDES or key in _PATHS:
             yield key, _resolved(host, value, folder if key in _INCLUDES else top)
-        elif key in (*_COMMANDS, _VARIABLE) or key.startswith(("alias.", "hook.", "pager.")):
+        elif _is_command(key) or key.startswith("alias."):
             words = (
                 _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
             )

@@ -65,9 +65,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
     `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
-    sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds the files
-    that it would run, or names, and that were changed since the session began; `may_run_changed`: it runs files that it does not name,
-    and something was changed. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
+    sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds what
+    was changed since the session began of all that it may load. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
     no single command can be kept from writing.
     """
 
@@ -89,7 +88,6 @@ class Subject(Struct, frozen=True, kw_only=True):
     outside: bool = False
     needs_outside: bool = False
     find_changed: Callable[[], tuple[str, ...]] = tuple
-    may_run_changed: Callable[[], bool] = bool
     is_elsewhere: bool = False
 
 
@@ -245,7 +243,7 @@ class Case:
             warnings = (reason if by_rule else NETWORK, *warnings)
         if self.wants_outside:
             warnings = (OUTSIDE, *warnings)
-        if self.outside and (changed := self.subject.find_changed()):
+        if self.outside == "needed" and (changed := self.subject.find_changed()):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
         return Question(
@@ -484,9 +482,7 @@ class Policy:
             return False
         if self.mode == "deny" or case.subject.detail or case.warnings:
             return False
-        if not case.command.may_leave(self._outside) or case.subject.find_changed():
-            return False
-        return not case.subject.may_run_changed()
+        return case.command.may_leave(self._outside) and not case.subject.find_changed()
 
     def _question(self, case: Case) -> str:
         """Return why the call is asked about that no rule and no grant covers, or nothing."""

@@ -30,11 +30,55 @@ _PLAIN = lazy(r"(?!\+|(?i:.*\bfile:))[\w@%+=:,./-]*")
 #: Programs whose other words are data: messages, titles, names of branches.
 TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 #: What a star behind `git` alone stands for; other verbs are named in the rule.
-_GIT_VERBS = """
-    add am apply archive blame branch checkout cherry-pick clean clone commit describe diff fetch format-patch grep init log ls-files ls-remote
-    ls-tree merge mv notes pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show sparse-checkout
-    stash status switch symbolic-ref tag worktree
-"""
+GIT_VERBS = frozenset(
+    [
+        "add",
+        "am",
+        "apply",
+        "archive",
+        "blame",
+        "branch",
+        "checkout",
+        "cherry-pick",
+        "clean",
+        "clone",
+        "commit",
+        "describe",
+        "diff",
+        "fetch",
+        "format-patch",
+        "grep",
+        "init",
+        "log",
+        "ls-files",
+        "ls-remote",
+        "ls-tree",
+        "merge",
+        "mv",
+        "notes",
+        "pull",
+        "push",
+        "range-diff",
+        "rebase",
+        "reflog",
+        "remote",
+        "reset",
+        "restore",
+        "rev-list",
+        "rev-parse",
+        "revert",
+        "rm",
+        "shortlog",
+        "show",
+        "sparse-checkout",
+        "stash",
+        "status",
+        "switch",
+        "symbolic-ref",
+        "tag",
+        "worktree",
+    ]
+)
 #: Programs that start git or ssh with the words behind `--`.
 _HAND_ON = ("gh", "glab")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
@@ -111,7 +155,7 @@ class Rule(Struct, frozen=True):
             return False
         rest = [word for word in words[1:] if word not in named]
         is_any_verb = words[0] == "git" and named[1:2] in ([], ["*"])
-        if is_any_verb and set(_GIT_VERBS.split()).isdisjoint(words[1:2]):
+        if is_any_verb and GIT_VERBS.isdisjoint(words[1:2]):
             return False
         return _are_plain(words[0], rest) and not any(
             word in ("--global", "--system") or ELSEWHERE().search(word) for word in rest

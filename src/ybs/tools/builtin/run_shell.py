@@ -104,23 +104,14 @@ class RunShell(BuiltInTool):
             offers_outside=starter.may_be_left and not in_background,
             outside=arguments.outside,
             find_changed=cache(lambda: self._changed(arguments, folder)),
-            may_run_changed=cache(lambda: bool(self._changed(arguments, folder, is_any=True))),
         )
 
-    def _changed(
-        self, arguments: RunShellArguments, folder: Path, *, is_any: bool = False
-    ) -> tuple[str, ...]:
-        """Return what was changed of all that the command runs; with `is_any` of what it may run without naming it."""
-        # Needed where something may run outside.
-        from ybs.tools.shell.changed import changed_files, may_run_changed
+    def _changed(self, arguments: RunShellArguments, folder: Path) -> tuple[str, ...]:
+        """Return what was changed of all that the command may load."""
+        from ybs.tools.shell.changed import changed_files  # where something may run outside
 
-        command, workspace = arguments.command, self.workspace
-        if is_any:
-            return ("a file",) * may_run_changed(
-                command, folder, workspace.roots, workspace.since_ns
-            )
-        jobs = workspace.shells.running_jobs
-        return changed_files(command, folder, workspace.roots, workspace.since_ns, jobs)
+        workspace, jobs = self.workspace, self.workspace.shells.running_jobs
+        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns, jobs)
 
     def outside(self, arguments: RunShellArguments) -> OutsideArguments:
         """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
