@@ -30,55 +30,12 @@ _PLAIN = lazy(r"(?!\+|(?i:.*\bfile:))[\w@%+=:,./-]*")
 #: Programs whose other words are data: messages, titles, names of branches.
 TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 #: What a star behind `git` alone stands for; other verbs are named in the rule.
-GIT_VERBS = frozenset(
-    [
-        "add",
-        "am",
-        "apply",
-        "archive",
-        "blame",
-        "branch",
-        "checkout",
-        "cherry-pick",
-        "clean",
-        "clone",
-        "commit",
-        "describe",
-        "diff",
-        "fetch",
-        "format-patch",
-        "grep",
-        "init",
-        "log",
-        "ls-files",
-        "ls-remote",
-        "ls-tree",
-        "merge",
-        "mv",
-        "notes",
-        "pull",
-        "push",
-        "range-diff",
-        "rebase",
-        "reflog",
-        "remote",
-        "reset",
-        "restore",
-        "rev-list",
-        "rev-parse",
-        "revert",
-        "rm",
-        "shortlog",
-        "show",
-        "sparse-checkout",
-        "stash",
-        "status",
-        "switch",
-        "symbolic-ref",
-        "tag",
-        "worktree",
-    ]
-)
+_VERBS = """
+    add am apply archive blame branch checkout cherry-pick clean clone commit describe diff fetch format-patch grep init log ls-files ls-remote
+    ls-tree merge mv notes pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show sparse-checkout
+    stash status switch symbolic-ref tag worktree
+"""
+GIT_VERBS = frozenset(_VERBS.split())
 #: Programs that start git or ssh with the words behind `--`.
 _HAND_ON = ("gh", "glab")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"

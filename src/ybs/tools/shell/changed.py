@@ -30,10 +30,11 @@ _LOAD_NAMED = frozenset(("aws", "az", "gcloud", "kubectl", "ssh"))
 #: Short options in one word, before a path.
 _OPTIONS = re.compile(r"\A-[A-Za-z]+(?=[^A-Za-z])")
 #: Programs that git's settings start with words, and that load no file of the folder which they run in; without words none of any name does.
-_HELPERS = frozenset(
-    ("aws", "bat", "cache", "cat", "code", "delta", "difft", "emacsclient", "gh", "git", "git-lfs", "glab", "gpg", "gpg2", "less", "meld")
-    + ("git-credential-manager", "nano", "nvim", "ssh", "store", "subl", "vi", "vim", "vimdiff")
-)  # fmt: skip
+_PROGRAMS = """
+    aws bat cache cat code delta difft emacsclient gh git git-credential-manager git-lfs glab gpg gpg2 less meld nano nvim ssh store subl vi vim
+    vimdiff
+"""
+_HELPERS = frozenset(_PROGRAMS.split())
 _MOST_MATCHES = 1_000
 _MOST_ENTRIES, _MOST_NAMED = 2_000, 5
 #: The clock of a file system goes in steps.
