@@ -482,6 +482,37 @@ async def test_git_loads_the_project_where_settings_start_a_program_that_may(
     assert result.is_refused is not is_let_out
 
 
+@pytest.mark.parametrize(
+    ("command", "is_let_out"),
+    [
+        ("kubectl get pods", True),
+        ("kubectl apply -f kept.yaml", True),
+        ("kubectl apply -f kept.yaml,main.py", False),
+        ("kubectl apply -fmain.py", False),
+        ("kubectl create configmap x --from-file=k=main.py", False),
+        ("kubectl apply -k .", False),
+        ("aws s3 cp main.py s3://there", False),
+        ("aws s3 ls", True),
+    ],
+)
+async def test_some_programs_load_what_they_are_given(
+    open_session, work: Path, tmp_path: Path, command: str, *, is_let_out: bool
+) -> None:
+    (work / "kept.yaml").write_text("a: 1\n")
+    (tmp_path / "bin").mkdir()
+    for name in ("kubectl", "aws"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    await asyncio.sleep(0.1)
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    session = open_session(path=path, outside_sandbox=("kubectl *", "aws *"))
+    session.environment.workspace.since_ns = time.time_ns()
+    session.answer = NO
+    await asyncio.sleep(0.1)
+    (work / "main.py").write_text("new\n")
+    assert (await session.run(command, outside=True)).is_refused is not is_let_out
+
+
 async def test_git_loads_the_project_where_it_starts_an_alias_or_finds_a_submodule(
     open_session, work: Path
 ) -> None:

@@ -26,7 +26,7 @@ from ybs.security.paths.roots import Roots
 from ybs.security.policy.rules import GIT_VERBS, TAKE_DATA
 
 #: Programs that load no file but those that they are told to.
-_LOAD_NAMED = frozenset(("aws", "az", "gcloud", "kubectl", "ssh"))
+_LOAD_NAMED = frozenset(("aws", "kubectl"))
 #: Short options in one word, before a path.
 _OPTIONS = re.compile(r"\A-[A-Za-z]+(?=[^A-Za-z])")
 #: Programs that git's settings start with words, and that load no file of the folder which they run in; without words none of any name does.
@@ -121,8 +121,9 @@ def _parts(word: str) -> Iterator[str]:
 def _named(command: str, folder: Path) -> Iterator[Path]:
     """Yield the paths that a command may name; they need not exist."""
     for word in scan(command):
-        for part in (*_parts(word), word.rpartition("@")[2], word.rpartition(":")[2]):
-            yield folder / part
+        for part in (*_parts(word), *re.split("[=,:@]", word)):
+            if part:
+                yield folder / part
 
 
 def _changed_of(paths: Iterator[Path], since_ns: int) -> Iterator[Path]:
