@@ -14,6 +14,7 @@ from rows import every_row
 from scripted import HttpError, Interrupted, OpenAIServer
 from ybs.commands.conversation import GO_ON, last_code
 from ybs.commands.open import SlashCommands
+from ybs.core.events import RequestStarted
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -25,6 +26,7 @@ from ybs.core.messages import (
 )
 from ybs.security.firewall.masking import Firewall
 from ybs.session.export import fenced, markdown_of
+from ybs.session.masking import masked_event
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
@@ -218,6 +220,15 @@ async def test_export_is_refused_in_incognito_and_where_it_must_not_go(quiet, ho
     assert names_in(project) == ["out", "there.md"]
     assert names_in(home / "notes") == []
     assert (project / "there.md").read_text() == "mine"
+
+
+def test_a_models_name_is_masked_in_exports_too() -> None:
+    firewall = Firewall()
+    answer = AssistantMessage(content=(Text(text="ok"),), model=f"m {TOKEN}")
+    text = markdown_of([answer], firewall, title="", about=f"openai m {TOKEN}")
+    asked = masked_event(firewall, RequestStarted(model=f"m {TOKEN}"))
+    assert TOKEN not in f"{text}{asked}"
+    assert f"{text}{asked}".count("m [ybs:secret:github-token#1]") == 3
 
 
 @pytest.mark.integration
