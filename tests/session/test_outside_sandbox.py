@@ -287,6 +287,14 @@ HELD_BY_A_RULE = (
     "gh gist create way-out",
     "gh repo clone a/b -- -c core.sshCommand=./x",
     "gh codespace ssh -- -oProxyCommand=./x",
+    "git commit --allow-empty -m *",
+    "git fetch -* .",
+    "git commit --allow-empty -m x [[:alpha:]]ay-out",
+    'git commit --allow-empty -m "$HOME"',
+    "git commit --allow-empty -m {a,b}",
+    "git add ways/secret",
+    "git fetch ./main.py",
+    "gh gist create ~/x",
 )
 
 
@@ -301,6 +309,25 @@ ODD_WORDS = (
     ("git *", "git merge-index ./x -a", False),
     ("git *", "git rebase -x './x' HEAD", False),
     ("git *", "git status --short", True),
+    ("git commit *", "git commit -aFmsg", False),
+    ("git commit *", "git commit -m --output=x -q", True),
+    ("git log *", "git log -m --output=x", False),
+    ("git *", "git format-patch -kolink -1", False),
+    ("git *", "git init --separate-git-dir=g", False),
+    ("git *", "git worktree add lnk/hooks topic", False),
+    ("git *", "git am md", False),
+    ("git *", "git remote add x ./y.bundle", False),
+    ("git fetch *", "git fetch '--upload-pack=sh run' .", False),
+    ("git tag *", "git tag 'v1;env>pwned;'", False),
+    ("git *", "git push -u origin HEAD:refs/heads/topic", True),
+    ("git *", "git checkout -b topic origin/main~1", True),
+    ("git *", "git log --oneline -5 --since='2 days ago' main..topic", True),
+    ("gh *", "gh api -F body=@way-out", False),
+    ("gh *", "gh pr create --draft --title 'a (b)' --body 'c; d'", True),
+    ("gh *", "gh pr create --body-file way-out", False),
+    ("gh *", "gh auth status -t -F x", False),
+    ("gh *", "gh issue list --json number --limit 5", True),
+    ("echo *", "echo 'a; b'", True),
     ("curl *", "curl -s FILE:///etc/hostname", False),
     ("curl *", "curl -s '{file}:///etc/hostname'", False),
     ("curl *", "curl -s '[f-f]ile:///etc/hostname'", False),
@@ -371,8 +398,7 @@ async def test_no_rule_counts_for_what_a_job_in_the_background_could_change_mean
     session.answer = NO
     assert (await session.run("make", outside=True)).is_refused
     assert "whatever job-1 writes" in session.questions[-1].warnings[-1]
-    result = await session.run("git commit -qm x --allow-empty")  # nothing that a job could change
-    assert result.summary.endswith("outside the sandbox")
+    assert (await session.run("git commit -qm x --allow-empty", outside=True)).is_refused
 
 
 async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, work: Path) -> None:
@@ -427,7 +453,8 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
         for warning in question.warnings
         if "what this session changed" in warning
     ]
-    assert named == ["Makefile, main.py, package.json"] * 3
+    assert len(named) == 3
+    assert all(each.startswith("Makefile, main.py, package.json") for each in named)
 
 
 @pytest.mark.parametrize("where", ["home", "included", "variable"])
@@ -482,35 +509,43 @@ async def test_git_loads_the_project_where_settings_start_a_program_that_may(
     assert result.is_refused is not is_let_out
 
 
-@pytest.mark.parametrize(
-    ("command", "is_let_out"),
-    [
-        ("kubectl get pods", True),
-        ("kubectl apply -f kept.yaml", True),
-        ("kubectl apply -f kept.yaml,main.py", False),
-        ("kubectl apply -fmain.py", False),
-        ("kubectl create configmap x --from-file=k=main.py", False),
-        ("kubectl apply -k .", False),
-        ("aws s3 cp main.py s3://there", False),
-        ("aws s3 ls", True),
-    ],
-)
-async def test_some_programs_load_what_they_are_given(
-    open_session, work: Path, tmp_path: Path, command: str, *, is_let_out: bool
+async def test_below_the_top_git_may_find_another_repository(
+    open_session, work: Path, home: Path
 ) -> None:
-    (work / "kept.yaml").write_text("a: 1\n")
-    (tmp_path / "bin").mkdir()
-    for name in ("kubectl", "aws"):
-        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+    (work / "sub").mkdir()
     await asyncio.sleep(0.1)
-    path = f"{tmp_path}/bin:{os.environ['PATH']}"
-    session = open_session(path=path, outside_sandbox=("kubectl *", "aws *"))
+    session = Session(bubblewrap, work / "sub", home, outside_sandbox=("git status *",))
+    session.answer = NO
+    assert "outside the sandbox" in (await session.run("git status", outside=True)).summary
+    git(work / "sub", "init", "-q", "--bare", ".")
+    assert (await session.run("git status", outside=True)).is_refused
+    await session.environment.aclose()
+
+
+async def test_what_git_says_of_the_project_counts_for_what_may_ask_it(
+    open_session, work: Path
+) -> None:
+    (work / "Makefile").write_text("all:\n\t@git describe --tags\n")
+    await asyncio.sleep(0.1)
+    session = open_session(outside_sandbox=("git tag *", "make *"))
     session.environment.workspace.since_ns = time.time_ns()
     session.answer = NO
-    await asyncio.sleep(0.1)
-    (work / "main.py").write_text("new\n")
-    assert (await session.run(command, outside=True)).is_refused is not is_let_out
+    assert "outside the sandbox" in (await session.run("git tag v1")).summary
+    assert (await session.run("make", outside=True)).is_refused
+
+
+async def test_a_session_that_goes_on_does_not_know_what_it_changed(
+    work: Path, open_whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in WHO.items():
+        monkeypatch.setenv(name, value)
+    async with OpenAIServer(["done"]) as server:
+        session, _ = open_whole(server, sandbox=True)
+        async with session:
+            await session.send("hello")
+            began = session.environment.workspace.since_ns
+            await session.handle("/fork")
+            assert (began > 0, session.environment.workspace.since_ns) == (True, 0)
 
 
 async def test_git_loads_the_project_where_it_starts_an_alias_or_finds_a_submodule(

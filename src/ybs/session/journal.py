@@ -198,15 +198,6 @@ class Journal:
             )
 
 
-def begun_ns(name: str) -> int:
-    """Return when the session of this name began, in nanoseconds since the epoch; 0 where the name does not say it."""
-    try:
-        begun = datetime.strptime("-".join(name.split("-")[1:3]), "%Y%m%d-%H%M%S").astimezone()
-    except ValueError:
-        return 0
-    return int(begun.timestamp()) * 1_000_000_000
-
-
 class Syncing(Guard):
     """Has the disk take a long turn while it goes on, a step at a time. It stands behind all others."""
 

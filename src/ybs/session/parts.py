@@ -12,7 +12,7 @@ from ybs.config.schema import PromptForm
 from ybs.core.ports import Answer, Question
 from ybs.providers.registry import ProviderModel
 from ybs.session.composer import Composer, attacher_in
-from ybs.session.journal import Journal, begun_ns, named
+from ybs.session.journal import Journal, named
 from ybs.session.main_agent import MainAgent, SessionPorts
 from ybs.session.options import Options
 from ybs.session.turn_runner import TurnRunner
@@ -132,7 +132,7 @@ class SessionParts:
     def take_up(self, name: str, *, is_fork: bool) -> None:
         """Go on with a saved session. Raises Busy, YbsError and OSError."""
         self.journal.take_up(name, is_fork=is_fork)
-        self.environment.workspace.began(begun_ns(name))
+        self.environment.workspace.began(0)  # nobody knows what it changed, and when
         self.main.conversation.replace(self.journal.replay.messages)
         self.main.call_ids.reserve(self.journal.replay.call_ids)
 

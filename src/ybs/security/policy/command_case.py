@@ -18,7 +18,7 @@ from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, scripts_in, 
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.commands.writers import IN_GIT, needs_network, writes
-from ybs.security.policy.rules import ELSEWHERE, Rule
+from ybs.security.policy.rules import ELSEWHERE, Rule, replaces_nothing
 from ybs.security.unicode import hidden_characters
 
 #: Programs whose first word says what is done: "always" means that word, too.
@@ -236,9 +236,10 @@ class CommandCase:
     def may_leave(self, rules: Sequence[Rule]) -> bool:
         """Return whether rules for running outside the sandbox name the command, or each of its parts."""
         parts = self.reading.parts
-        return any(rule.is_exactly(self.reading.text) for rule in rules) or (
-            bool(parts) and all(any(rule.lets_out(part) for rule in rules) for part in parts)
-        )
+        if any(rule.is_exactly(self.reading.text) for rule in rules):
+            return True
+        is_named = all(any(rule.lets_out(part) for rule in rules) for part in parts)
+        return bool(parts) and is_named and replaces_nothing(self.reading.text)
 
 
 def commands_in(arguments: bytes) -> Iterator[str]:

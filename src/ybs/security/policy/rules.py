@@ -31,13 +31,34 @@ _PLAIN = lazy(r"(?!\+|(?i:.*\bfile:))[\w@%+=:,./-]*")
 TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
 #: What a star behind `git` alone stands for; other verbs are named in the rule.
 _VERBS = """
-    add am apply archive blame branch checkout cherry-pick clean clone commit describe diff fetch format-patch grep init log ls-files ls-remote
-    ls-tree merge mv notes pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show sparse-checkout
-    stash status switch symbolic-ref tag worktree
+    add blame branch checkout cherry-pick clean commit describe diff fetch grep log ls-files ls-remote ls-tree merge pull push range-diff rebase
+    reflog reset restore rev-list rev-parse revert rm shortlog show stash status switch tag
 """
 GIT_VERBS = frozenset(_VERBS.split())
-#: Programs that start git or ssh with the words behind `--`.
-_HAND_ON = ("gh", "glab")
+#: Options of `git` and of `gh` that a star stands for: they name no file and no program. Behind those in `_TEXTS` a text follows.
+_OPTIONS = {
+    "git": lazy(
+        r"--(?:abort|all|allow-empty|amend|branch|cached|continue|decorate|delete|ff-only|follow-tags|graph|include-untracked|name-only|name-status"
+        r"|no-edit|no-ff|no-verify|oneline|patch|porcelain|prune|quiet|rebase|set-upstream|short|shortstat|show-current|signoff|staged|stat|tags"
+        r"|track|update|verbose|(?:author|date|format|max-count|message|pretty|since|until)=[^\n]*)?|-[aAbdlnpqruvwz]|-[aqsvn]*m|-\d+"
+    ),
+    "gh": lazy(
+        r"--(?:add-label|approve|assignee|base|comment|delete-branch|draft|fill|generate-notes|head|jq|json|label|limit|log|log-failed|merge|repo"
+        r"|request-changes|squash|state|watch|(?:body|notes|title)(?:=.*)?)|-[abBcdHlLmRrstwq]",
+        re.DOTALL,
+    ),
+}
+_OPTIONS["glab"] = _OPTIONS["gh"]
+_TEXTS = {
+    "git": (("commit", "merge", "tag"), lazy(r"-[aqsvn]*m|--message")),
+    "gh": (("issue", "pr", "release"), lazy(r"-[bt]|--(?:body|notes|title)")),
+}
+_TEXTS["glab"] = (("issue", "mr", "release"), _TEXTS["gh"][1])
+#: A name of a branch, a commit or a file: no pattern, and nothing that the shell or git makes more of.
+_NAME = lazy(r"(?![+-])[\w@%+=:,./^~-]*")
+#: What of a line stands in quotes in which the shell replaces nothing, and what it replaces elsewhere.
+_QUOTED = lazy(r"'[^']*'|\"[^\"\\$`]*\"")
+_REPLACED = lazy(r"[][*?{}\\$`\"'!#]|(?:\A|[\s:=])~")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
@@ -98,24 +119,22 @@ class Rule(Struct, frozen=True):
 
         So no file of the person's is read into a commit, and no other repository's settings and hooks count.
         """
-        from ybs.security.commands import dangers, options
+        from ybs.security.commands import dangers
 
         words = part.words
         named = (self.pattern or "").split()
-        if not self.allows_part(part) or (words[0] == "git" and options.git_verb(words) != 1):
+        if not self.allows_part(part):
             return False
-        handed = words[words.index("--") :] if words[0] in _HAND_ON and "--" in words else []
-        if any(word[:1] == "-" and word not in named for word in handed[1:]):
-            return False  # options of the git or ssh that it starts
+        if words[0] in TAKE_DATA:
+            return _takes_only_data(words, named)
         names_script = len(named) > 1 and "*" not in named[1]
         if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
             return False
         rest = [word for word in words[1:] if word not in named]
-        is_any_verb = words[0] == "git" and named[1:2] in ([], ["*"])
-        if is_any_verb and GIT_VERBS.isdisjoint(words[1:2]):
-            return False
-        return _are_plain(words[0], rest) and not any(
-            word in ("--global", "--system") or ELSEWHERE().search(word) for word in rest
+        lower = [re.split(r"[/=@,]", word.lower()) for word in rest]
+        is_later = any(part_of(found) or any(map(means_repository, found)) for found in lower)
+        return not is_later and all(
+            _PLAIN().fullmatch(word) and not ELSEWHERE().search(word) for word in rest
         )
 
     def _hides(self, part: "Command") -> bool:
@@ -147,24 +166,39 @@ class Rule(Struct, frozen=True):
         return self.pattern is not None and self.pattern.strip() == command.strip()
 
 
-def _are_plain(program: str, words: Sequence[str]) -> bool:
-    """Return whether the words that a star stands for are plain arguments, which name no file that other programs run later on.
+def replaces_nothing(text: str) -> bool:
+    """Return whether the shell gives a line's words to its programs as they stand: it holds no pattern."""
+    return not _REPLACED().search(_QUOTED().sub("", text))
 
-    Those of `git` and the like are data, but for `--output` and places in a repository's own folder; `cd` needs one folder.
-    """
-    parts = [re.split(r"[/=@,]", word) for word in words]
-    if program == "cd" and (not words or words[0][:1] == "-"):
-        return False  # home, or where the shell was before
-    if program not in TAKE_DATA:
-        lower = [[part.lower() for part in found] for found in parts]
-        is_later = any(part_of(found) or any(map(means_repository, found)) for found in lower)
-        return all(map(_PLAIN().fullmatch, words)) and not is_later
-    return not any(
-        any(map(means_repository, found))
-        or word.startswith("--outp")
-        or any(part.endswith(".git") and word[:1] == "-" for part in found)
-        for word, found in zip(words, parts, strict=True)
-    )
+
+def _takes_only_data(words: list[str], named: Sequence[str]) -> bool:
+    """Return whether all that a star stands for is data: texts, names and options that name no file; `cd` needs one folder."""
+    from ybs.security.commands import options
+
+    program = words[0]
+    if program == "git":
+        is_any_verb = named[1:2] in ([], ["*"])
+        if options.git_verb(words) != 1 or (is_any_verb and GIT_VERBS.isdisjoint(words[1:2])):
+            return False
+    if program == "cd":
+        return len(words) == 2 and _is_name(words[1])
+    if program == "echo":
+        return True
+    verbs, text = _TEXTS[program]
+    has_text = not set(verbs).isdisjoint(words[1:2])
+    is_text = False
+    for word in words[1:]:
+        is_option = bool(_OPTIONS[program]().fullmatch(word))
+        if not (is_text or is_option or word in named or _is_name(word)):
+            return False
+        is_text = not is_text and has_text and bool(text().fullmatch(word))
+    return True
+
+
+def _is_name(word: str) -> bool:
+    parts = re.split(r"[/=@,:]", word)
+    is_elsewhere = ELSEWHERE().search(word) or any(map(means_repository, parts))
+    return bool(_NAME().fullmatch(word)) and not is_elsewhere
 
 
 def _glob(pattern: str) -> "re.Pattern[str]":

@@ -16,17 +16,15 @@ from stat import S_ISDIR
 
 from ybs.core.errors import YbsError
 from ybs.security.commands import options, wrappers
-from ybs.security.commands.command import parse, scan
+from ybs.security.commands.command import parse
 from ybs.security.commands.wrappers import read
-from ybs.security.paths.folder_index import index_of
+from ybs.security.paths.folder_index import IndexedPaths, index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import commands, hook_folders, named_by_settings
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.rules import GIT_VERBS, TAKE_DATA
 
-#: Programs that load no file but those that they are told to.
-_LOAD_NAMED = frozenset(("aws", "kubectl"))
 #: Short options in one word, before a path.
 _OPTIONS = re.compile(r"\A-[A-Za-z]+(?=[^A-Za-z])")
 #: Programs that git's settings start with words, and that load no file of the folder which they run in; without words none of any name does.
@@ -35,6 +33,10 @@ _PROGRAMS = """
     vimdiff
 """
 _HELPERS = frozenset(_PROGRAMS.split())
+_GIT = frozenset(("git", "gh", "glab"))
+#: What git does with other repositories, which a path may be; what of its own folder says something.
+_REACH = frozenset(("fetch", "pull", "push", "ls-remote"))
+_SAID = frozenset(("HEAD", "config", "hooks", "packed-refs", "refs"))
 _MOST_MATCHES = 1_000
 _MOST_ENTRIES, _MOST_NAMED = 2_000, 5
 #: The clock of a file system goes in steps.
@@ -47,38 +49,37 @@ def changed_files(
     """Return what was changed since then of all that the command may load, a few names of it, as they are shown to the person.
 
     A command that loads what it does not name, or changes the project before it does, loads the whole project. So does `git` where a
-    hook could run. A job that runs in the background can see that a file is looked at, and change it before the command runs it.
+    hook could run, or where it is not known which repository it finds. A job that runs in the background could change all that is
+    looked at.
     """
     since_ns -= _STEP_NS
-    programs = _programs(command, folder, roots)
     found: Iterator[str] = chain(
+        (f"whatever {job} writes" for job in jobs[:1]),
         (f"{path}, which {why}" for path, why in _leading_away(command, folder, roots)),
         map(roots.show, _changed_of(_in_path(folder, roots), since_ns)),
     )
-    if programs is None:
+    if not _is_data(command, folder, roots):
         where = (each for root in roots.folders for each in _changed_below(str(root), since_ns))
         found = chain(found, _by_itself(command), map(roots.show, where))
-    elif not programs <= TAKE_DATA:
-        found = chain(found, map(roots.show, _changed_of(_named(command, folder), since_ns)))
-    if jobs and (programs is None or not programs <= TAKE_DATA):
-        found = chain((f"whatever {jobs[0]} writes",), found)
     names = [*dict.fromkeys(found)]
     more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return (*names[:_MOST_NAMED], *more)
 
 
-def _programs(command: str, folder: Path, roots: Roots) -> set[str] | None:
-    """Return the programs of a command that load at most what they are told to; None where it may load anything of the project."""
+def _is_data(command: str, folder: Path, roots: Roots) -> bool:
+    """Return whether a command loads nothing of the project."""
     reading = read(command)
+    if not reading.is_clear:
+        return False
     programs = {"".join(run.words[:1]) for run in reading.runs}
-    if not reading.is_clear or not programs <= TAKE_DATA | _LOAD_NAMED:
-        return None
     for run in reading.runs:
         if any(options.running(run.words)) or any(wrappers.words_that_run(run.words)):
-            return None
+            return False
         if run.words[:1] == ["git"] and GIT_VERBS.isdisjoint(run.words[1:2]):
-            return None  # it may be an alias
-    return None if programs & {"git", "gh", "glab"} and _git_may_load(folder, roots) else programs
+            return False  # it may be an alias
+    return programs <= {"echo"} or (
+        programs <= TAKE_DATA - {"cd"} and not _git_may_load(folder, roots)
+    )
 
 
 def _by_itself(command: str) -> Iterator[str]:
@@ -88,18 +89,32 @@ def _by_itself(command: str) -> Iterator[str]:
 
 
 def _leading_away(command: str, folder: Path, roots: Roots) -> Iterator[tuple[str, str]]:
-    """Yield words of a command that lead to another repository, whoever made it and when, or out of the project by a link in it."""
-    repositories = _other_repositories(folder, roots)
+    """Yield words of a command that lead to another repository, whoever made it and when, or elsewhere by a link in the project."""
+    own = {f"{root}/.git" for root in roots.folders}
+    repositories = [Path(each) for each in _index(roots).repositories if each not in own]
     entered = 0
     for run in parse(command).commands:
         entered += run.words[:1] == ["cd"]
+        reaches = run.words[:1] == ["git"] and not _REACH.isdisjoint(run.words[1:2])
         for word in run.words[1:]:
+            path = folder / word
             if _names_repository(word, folder, repositories):
                 yield word, "is another repository"
             elif _leads_out(word, folder, roots):
                 yield word, "leads out of the project"
+            elif "".join(run.words[:1]) in _GIT and _is_by_link(path):
+                yield word, "is found by a link"
+            elif reaches and os.path.lexists(path):
+                yield word, "is a file or folder here"
     if entered > 1:
         yield "a folder", "is entered after another"
+
+
+def _is_by_link(path: Path) -> bool:
+    try:
+        return os.path.lexists(path) and os.path.realpath(path) != os.path.normpath(path)
+    except (OSError, ValueError):
+        return True
 
 
 def _leads_out(word: str, folder: Path, roots: Roots) -> bool:
@@ -116,14 +131,6 @@ def _parts(word: str) -> Iterator[str]:
     if word[:1] == "-":
         parts += [word[2:], _OPTIONS.sub("", word)]
     yield from filter(None, dict.fromkeys(parts))
-
-
-def _named(command: str, folder: Path) -> Iterator[Path]:
-    """Yield the paths that a command may name; they need not exist."""
-    for word in scan(command):
-        for part in (*_parts(word), *re.split("[=,:@]", word)):
-            if part:
-                yield folder / part
 
 
 def _changed_of(paths: Iterator[Path], since_ns: int) -> Iterator[Path]:
@@ -143,18 +150,21 @@ def _changed_below(start: str, since_ns: int) -> list[Path]:
 
 
 def _all_below(start: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield a path and all below it but what is git's own."""
+    """Yield a path and all below it; of git's own what programs ask it for, and what it runs."""
     pending = list[str]()
     with suppress(OSError, ValueError):
         status = os.stat(start)  # noqa: PTH116
         pending = [start] * S_ISDIR(status.st_mode)
         yield start, status
     while pending:
-        with suppress(OSError), os.scandir(pending.pop()) as entries:
+        folder = pending.pop()
+        with suppress(OSError), os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
-                if entry.name != ".git":
+                if folder.endswith("/.git") and entry.name not in _SAID:
+                    continue
+                if entry.name != ".git":  # it changes with each look of git's
                     yield entry.path, entry.stat(follow_symlinks=False)
-                    pending += [entry.path] * entry.is_dir(follow_symlinks=False)
+                pending += [entry.path] * entry.is_dir(follow_symlinks=False)
 
 
 def _in_path(folder: Path, roots: Roots) -> Iterator[Path]:
@@ -172,8 +182,10 @@ def _git_may_load(folder: Path, roots: Roots) -> bool:
 
     In submodules it runs theirs.
     """
-    host, root = roots.host, str(roots.folder)
-    if named_by_settings(host, root) or _other_repositories(folder, roots):
+    host, root, index = roots.host, str(roots.folder), _index(roots)
+    is_top = any(folder == each for each in roots.folders) and os.path.lexists(folder / ".git")
+    others = [each for each in index.repositories if each != f"{folder}/.git"]
+    if not is_top or others or index.unseen or named_by_settings(host, root):
         return True
     for command in commands(host, root):
         program, *words = command.strip("! ").split() or [""]
@@ -190,17 +202,14 @@ def _entries(place: Path) -> Iterator[Path]:
         yield from place.iterdir()
 
 
-def _other_repositories(folder: Path, roots: Roots) -> list[Path]:
-    """Return the other repositories in the project: what a command may have made to be pushed to or entered."""
-    own = None
-    with suppress(YbsError, OSError, ValueError):
-        own = find_repository(folder).common_folder
-    return [
-        path
-        for root in roots.folders
-        for path in map(Path, index_of(str(root)).look().repositories)
-        if path != own
-    ]
+def _index(roots: Roots) -> IndexedPaths:
+    """Return what is known of the folders: the repositories in them, and what could not be looked into."""
+    found = IndexedPaths()
+    for root in roots.folders:
+        seen = index_of(str(root)).look()
+        found.repositories += seen.repositories
+        found.unseen += seen.unseen
+    return found
 
 
 def _names_repository(word: str, folder: Path, repositories: Sequence[Path]) -> bool:
