@@ -316,6 +316,9 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | keys of MCP servers in your settings, by `ybs mcp serve` and `ybs tool call` | went out: masked as in a session, also of servers that are off: held by `tests/frontends/mcp_server/test_server.py`, `tests/agent/test_secrets.py` |
 | a token as the name of a file | stood in the repository map's index and in `ybs map`: such files are left out: held by `tests/repo_map/test_index.py` |
 | a tool whose name is a token | stopped every request: it is left out, with a warning: held by `tests/security/firewall/test_model.py`, `tests/session/test_mcp.py` |
+| rules `git *`, `git commit *`, `gh *`, `kubectl *`: glued options (`-aFmsg`, `-kolink`, `-Rfx.yaml`), `-F` behind `cd`, links made by a checkout, in a mailbox or by a job, patterns that become options or that the shell finds alone, a bundle, `--separate-git-dir`, `ln -s .git x` | ran outside, unasked, with the keys or with a file of the person's: held by `tests/session/test_outside_sandbox.py` |
+| a rule `git status *` below the top of a repository, in a folder that the model made a bare one; a repository in a folder that cannot be listed | took the other repository: held by `tests/session/test_outside_sandbox.py` |
+| rules `git tag *` and `make *` with a tag's name that `make` runs; a session that goes on in another time zone or as a fork | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
 
 ## Escapes
 
