@@ -40,11 +40,15 @@ _OF_TERMINAL: Final = frozenset(
 
 
 class LedgerEntry(Struct, frozen=True):
-    """What is written down of an open session, without its variables: how to open it again, how often its turn was taken up, and its bounds."""
+    """What is written down of a session, without its variables: how to open it again, how often its turn was taken up, and its bounds.
+
+    `waits`: it has no turn to go on with, and is kept for its bounds alone until a client resumes it.
+    """
 
     opening: wire.Opening
     tries: int = 0
     bounds: dict[str, Any] = {}
+    waits: bool = False
 
 
 class Watcher(Sender):
@@ -173,7 +177,7 @@ class HostedSessions:
         self._hosts: dict[frozenset[tuple[str, str]], Host] = {}
         self.hub = Hub(_open, host)
         self._held: dict[str, HostedSession] = {}
-        #: What the last server had open, and nobody could open since.
+        #: What the last server had open, and nobody has opened since.
         self._left: dict[str, LedgerEntry] = {}
 
     async def __aenter__(self) -> Self:
@@ -199,8 +203,9 @@ class HostedSessions:
             self._left = from_json(data, dict[str, LedgerEntry])
         for name, kept in tuple(self._left.items()):
             with suppress(YbsError, OSError):
-                held = self.hold(self.options_of(kept.opening), name)
-                if held.doing == "done":
+                held = None if kept.waits else self.hold(self.options_of(kept.opening), name)
+                if held is not None and held.doing == "done":
+                    self._left[name] = replace(held.kept, waits=True)
                     await self.close(held, "Nothing was interrupted in it.")
 
     def _write_down(self) -> None:
@@ -238,19 +243,21 @@ class HostedSessions:
         for held in self.held:
             if name and not is_fork and held.session.journal.name == name:
                 return held
-        known = None if is_fork else self._left.get(name)
+        open_now = {held.name: held.kept for held in self.held if held.name}
+        known = {**self._left, **open_now}.get(name)
         options = bounded(options, known.bounds) if known else options
         unsaved = Unsaved()
         options = replace(options, editor=unsaved)
         resuming = {"resume": name or None, "fork": is_fork}
         shared = self.hub.open(options.folder, options=options, **resuming)
-        if known is not None:
-            del self._left[name]
-        kept = LedgerEntry(_unnamed(wire.opening_of(options)), known.tries if known else 0)
+        tries = known.tries if known and not is_fork else 0
+        kept = LedgerEntry(_unnamed(wire.opening_of(options)), tries)
         held = HostedSession(shared, kept, self._write_down, unsaved)
         self._held[shared.session.id] = held
+        if not is_fork:
+            self._left.pop(name, None)
         self._write_down()
-        if known is not None:
+        if known is not None and not is_fork:
             held.retry()
         return held
 
