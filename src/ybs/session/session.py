@@ -204,6 +204,10 @@ class Session:
         """
         return self._telling.add(sink, follows=follows)
 
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have this called whenever anything may have changed, also what no event says: rules, and the sandbox."""
+        self._telling.watchers.append(changed)
+
     def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
         """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall.
 

@@ -20,7 +20,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged, TurnFinished
 from ybs.frontends.host import this_host
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.bounds import bounded, bounds_of
+from ybs.frontends.serve.bounds import bounded, bounds_of, hold, settings_of, tightened
 from ybs.security.incognito import leave_no_dump
 from ybs.session.hub import Hub, Shared
 from ybs.session.inbox import InboxLine, Sender
@@ -42,12 +42,14 @@ _OF_TERMINAL: Final = frozenset(
 class LedgerEntry(Struct, frozen=True):
     """What is written down of a session, without its variables: how to open it again, how often its turn was taken up, and its bounds.
 
-    `waits`: it has no turn to go on with, and is kept for its bounds alone until a client resumes it.
+    `settings` is what the settings said where options count in their place. `waits`: it has no turn to go on with, and is kept for its bounds
+    alone until a client resumes it.
     """
 
     opening: wire.Opening
     tries: int = 0
     bounds: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     waits: bool = False
 
 
@@ -85,6 +87,8 @@ class HostedSession:
         self.earlier: Reply | None = self.session.resumed
         self._has_worked = self.earlier is not None
         self.name, self._state = "", StateChanged()
+        self._noted: tuple[str, LedgerEntry] = "", kept
+        self.session.watch(self._note)
         self.session.subscribe(self._hear, follows=True)
 
     def note_use(self, now: float) -> None:
@@ -142,12 +146,15 @@ class HostedSession:
             self._keep(0)
         elif isinstance(event, StateChanged):
             is_saved = bool(self.session.journal.path)  # what is not saved is not taken up
-            before = self.name, self.kept
             self.name = event.name if is_saved else ""
-            opening, bounds = self._opening_of(event), bounds_of(self.session) if is_saved else {}
-            self.kept = replace(self.kept, opening=opening, bounds=bounds)
-            if before != (self.name, self.kept):
-                self._changed()
+            self.kept = replace(self.kept, opening=self._opening_of(event))
+
+    def _note(self) -> None:
+        """Have it written down where what is kept of it has changed: a command changes bounds without an event."""
+        self.kept = replace(self.kept, bounds=bounds_of(self.session) if self.name else {})
+        if self._noted != (self.name, self.kept):
+            self._noted = self.name, self.kept
+            self._changed()
 
     def _opening_of(self, state: StateChanged) -> wire.Opening:
         """Return how the session is opened again: as it was, with what the person has chosen since."""
@@ -164,9 +171,8 @@ class HostedSession:
         return opening
 
     def _keep(self, tries: int) -> None:
-        if tries != self.kept.tries:
-            self.kept = replace(self.kept, tries=tries)
-            self._changed()
+        self.kept = replace(self.kept, tries=tries)
+        self._note()
 
 
 class HostedSessions:
@@ -245,13 +251,17 @@ class HostedSessions:
                 return held
         open_now = {held.name: held.kept for held in self.held if held.name}
         known = {**self._left, **open_now}.get(name)
-        options = bounded(options, known.bounds) if known else options
+        settings = settings_of(options) if self._file else {}
+        bounds = tightened(known.bounds, known.settings, settings) if known else {}
+        options = bounded(options, bounds) if bounds else options
         unsaved = Unsaved()
         options = replace(options, editor=unsaved)
         resuming = {"resume": name or None, "fork": is_fork}
         shared = self.hub.open(options.folder, options=options, **resuming)
+        if bounds:
+            hold(shared.session, bounds)
         tries = known.tries if known and not is_fork else 0
-        kept = LedgerEntry(_unnamed(wire.opening_of(options)), tries)
+        kept = LedgerEntry(_unnamed(wire.opening_of(options)), tries, settings=settings)
         held = HostedSession(shared, kept, self._write_down, unsaved)
         self._held[shared.session.id] = held
         if not is_fork:
