@@ -13,7 +13,7 @@ _MODES: Final[tuple[Mode, ...]] = ("plan", "deny", "ask", "accept-edits", "auto"
 
 def stricter(one: Mode, other: Mode) -> Mode:
     """Return the mode that allows less."""
-    return min(one, other, key=_MODES.index)
+    return one if _MODES.index(one) < _MODES.index(other) else other
 
 
 def in_force(environment: ToolEnvironment) -> SafetySettings:
@@ -40,3 +40,17 @@ def hold_to(environment: ToolEnvironment, then: SafetySettings) -> None:
     sandbox.switch(is_off=sandbox.is_off and not then.sandbox_enabled)
     sandbox.open_network(is_open=sandbox.is_open and then.sandbox_network)
     policy.rules.hold_to(then)
+
+
+def for_copy(environment: ToolEnvironment, now: SafetySettings) -> SafetySettings:
+    """Return what a copy of a session with the settings `now` is held to: what was made stricter in the session. Where other settings differ, they count."""
+    before, then, rules = environment.config.safety, in_force(environment), environment.policy.rules
+    keys = ("mode", "ask_before_edits", "sandbox_enabled", "sandbox_network")
+    changed = {key: getattr(now, key) for key in keys if getattr(now, key) != getattr(before, key)}
+    return replace(
+        then,
+        allow=(*then.allow, *set(now.allow).difference(before.allow)),
+        ask=tuple(each.text for each in rules.of("ask") if each.origin != "settings"),
+        deny=tuple(each.text for each in rules.of("deny") if each.origin != "settings"),
+        **changed,
+    )
