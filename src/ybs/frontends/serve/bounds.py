@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ybs.config.schema import SafetySettings
+from ybs.core.decoding import decodable
 from ybs.session.bounds import hold_to, in_force, stricter
 from ybs.session.options import Options
 from ybs.session.session import Session
@@ -106,7 +107,7 @@ def bounded(options: Options, bounds: Mapping[str, Any]) -> Options:
 def hold(session: Session, bounds: Mapping[str, Any]) -> None:
     """Hold a session that was opened with bounded options to what the person may change in it."""
     safety = {key.removeprefix("safety."): bounds[key] for key in bounds.keys() & _LIVE}
-    then = msgspec.convert({**safety, "sandbox_network": True}, SafetySettings)
+    then = msgspec.convert({**safety, "sandbox_network": True}, decodable(SafetySettings))
     hold_to(session.environment, then)
 
 
