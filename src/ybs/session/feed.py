@@ -34,6 +34,8 @@ class Telling:
         self._followers: list[Sink] = []
         self._count = 0
         self._state = events.StateChanged()
+        #: Called when anything may have changed, also what the state does not say.
+        self.watchers: list[Callable[[], None]] = []
 
     def add(self, sink: Sink, *, follows: bool) -> Callable[[], None]:
         """Hand everything to a sink from now on, and where the session stands to one that follows; return the way to end that."""
@@ -59,6 +61,8 @@ class Telling:
         if self._followers and (state := self._state_now()) != self._state:
             self._state = state
             self._tell(self._followers, state, MAIN, "")
+        for changed in self.watchers:
+            changed()
 
     def _tell(self, sinks: Sequence[Sink], event: Event, agent: str, started_by: str) -> None:
         self._count += 1

@@ -27,6 +27,7 @@ from ybs.core.messages import Image, Usage, UserMessage
 from ybs.core.ports import Answer, Confirm, Question, Request
 from ybs.providers.registry import ProviderModel
 from ybs.security.policy.confirm import is_attended
+from ybs.session.bounds import for_copy, hold_to
 from ybs.session.feed import Telling
 from ybs.session.history import History
 from ybs.session.inbox import Inbox
@@ -203,6 +204,10 @@ class Session:
         One that `follows` is told where the session stands as well: now, and whenever that changes.
         """
         return self._telling.add(sink, follows=follows)
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Have this called whenever anything may have changed, also what no event says: rules, and the sandbox."""
+        self._telling.watchers.append(changed)
 
     def emit(self, event: Event, *, agent: str = MAIN, started_by: str = "") -> None:
         """Pass an agent's event to every sink, without secrets: nothing leaves the session but by the firewall.
@@ -395,7 +400,7 @@ class Session:
     async def resume(self, name: str, *, is_fork: bool = False) -> None:
         """Leave this conversation behind and go on with a saved one, in its file or in a fork of it.
 
-        What it was allowed is not taken over. Raises YbsError, and then nothing has changed.
+        What it was allowed is not taken over; a fork keeps what was made stricter here. Raises YbsError, and then nothing has changed.
         """
         if name == self.journal.name and self.journal.path and not is_fork:
             raise YbsError("This session is already open here.")
@@ -426,6 +431,8 @@ class Session:
             parts.composer.given_back.update(old.composer.given_back)
             if old.loaded.config.safety.mode == loaded.config.safety.mode:
                 parts.environment.policy.mode = self.mode
+            if is_fork:
+                hold_to(parts.environment, for_copy(old.environment, loaded.config.safety))
             old.runner.end("new_session")
             old.journal.close()
             self._begin(parts)

@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.frontends.serve.bounds import bounded, bounds_of
+from ybs.config.schema import SafetySettings
+from ybs.frontends.serve.bounds import bounded, bounds_of, hold, settings_of, tightened
+from ybs.security.policy.rules import PolicyRule
+from ybs.session.bounds import in_force
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
@@ -38,15 +42,76 @@ def loose(project: Path) -> Options:
     return options
 
 
+async def held(options: Options, kept: dict[str, Any]) -> SafetySettings:
+    """Return what is in force in a session that is held to bounds."""
+    async with Session(bounded(options, kept)) as session:
+        hold(session, kept)
+        return in_force(session.environment)
+
+
 async def test_a_session_goes_on_with_nothing_looser(loose: Options, kept: dict[str, Any]):
     assert load_settings(loose).config.safety.mode == "auto"
-    config = load_settings(bounded(loose, kept)).config
-    assert (config.safety.mode, config.safety.deny) == ("plan", ("run_shell",))
-    assert (config.safety.allow, config.safety.ask) == (("git",), ("git",))
-    assert config.agent.max_cost_usd == 1.0
+    safety = await held(loose, kept)
+    assert (safety.mode, safety.deny) == ("plan", ("run_shell",))
+    assert (safety.allow, safety.ask) == (("git",), ("git",))
+    assert load_settings(bounded(loose, kept)).config.agent.max_cost_usd == 1.0
 
 
-async def test_what_an_option_says_stays(project: Path, kept: dict[str, Any]):
-    options = options_of(project, **{"safety.mode": "auto"})
-    config = load_settings(bounded(options, kept)).config
-    assert (config.safety.mode, config.safety.deny) == ("auto", ("run_shell",))
+async def test_an_option_is_no_looser_but_may_say_where_words_go(
+    project: Path, tmp_path: Path, kept: dict[str, Any]
+):
+    loose = {"safety.mode": "auto", "llm.provider": "ollama", "agent.max_cost_usd": 5.0}
+    options = replace(
+        options_of(project, **loose),
+        sandbox=False,
+        allow=("run_shell(touch *)",),
+        add_dirs=(tmp_path, project / "in"),
+    )
+    (project / "in").mkdir()
+    kept["folders"].append(str((project / "in").resolve()))
+    safety = await held(options, kept)
+    assert (safety.mode, safety.deny, safety.allow) == ("plan", ("run_shell",), ())
+    assert safety.sandbox_enabled
+    options = bounded(options, kept)
+    config = load_settings(options).config
+    assert (config.llm.provider, config.agent.max_cost_usd) == ("ollama", 1.0)
+    assert options.add_dirs == (project / "in",)
+
+
+async def test_what_was_changed_in_a_session_bounds_it_and_can_be_changed_again(project: Path):
+    options = replace(
+        options_of(project, **{"safety.sandbox_network": True}),
+        sandbox=False,
+        allow=("run_shell(touch *)",),
+    )
+    async with Session(options) as session:
+        environment = session.environment
+        environment.policy.rules.remove(PolicyRule("allow", "run_shell(touch *)", "start"))
+        environment.policy.rules.add(PolicyRule("deny", "read_file(a)", "session"))
+        environment.policy.asks_before_edits = True
+        environment.sandbox.switch(is_off=False)
+        environment.sandbox.open_network(is_open=False)
+        kept = bounds_of(session)
+    async with Session(bounded(options, kept)) as session:
+        hold(session, kept)
+        safety = in_force(session.environment)
+        assert (safety.allow, safety.deny) == ((), ("read_file(a)",))
+        assert safety.ask_before_edits
+        assert safety.sandbox_enabled
+        assert not safety.sandbox_network
+        session.environment.policy.asks_before_edits = False
+        session.environment.policy.rules.remove(PolicyRule("deny", "read_file(a)", "session"))
+        safety = in_force(session.environment)
+        assert not safety.ask_before_edits
+        assert safety.deny == ()
+
+
+async def test_settings_that_became_stricter_hold_behind_an_option(loose: Options):
+    options = replace(loose, overrides={"safety.mode": "bypass"})
+    then = settings_of(options)
+    async with Session(options) as session:
+        kept = bounds_of(session)
+    assert tightened(kept, then, settings_of(options))["safety.mode"] == "bypass"
+    file = options.host.config_folder / "config.json"
+    file.write_bytes(json.encode({"safety": {"mode": "plan"}}))
+    assert (await held(options, tightened(kept, then, settings_of(options)))).mode == "plan"

@@ -225,6 +225,59 @@ async def test_a_question_is_asked_again_after_the_server_was_killed_at_it(
         await client.close()
 
 
+async def test_an_idle_session_keeps_its_bounds_over_kills_until_it_is_closed(
+    own: Path, project: Path
+):
+    async with served(own, project, "hello") as serving:
+        client = await serving.client()
+        session = await opened(client, serving, mode="bypass")
+        deny = {"session": session, "text": "/permissions deny run_shell(touch *)"}
+        assert not (await client.call("send", **deny))["reply"].get("is_error")
+        assert await client.call("set_mode", session=session, mode="plan")
+        await client.call("send", session=session, text="hi")
+        name = (await client.call("list"))[0]["name"]
+        for _ in range(2):
+            await serving.kill()
+            await client.close()
+            await serving.start()
+            client = await serving.client()
+            assert await client.call("list") == []
+        resuming = {**serving.opening, "name": name}
+        for method in ("fork", "resume", "fork"):
+            again = await client.call(method, **resuming)
+            assert again["mode"] == "plan"
+            listed = await client.call("send", session=again["session"], text="/permissions")
+            assert "run_shell(touch *)" in json.dumps(listed)
+        await client.call("close", session=name)
+        assert name not in json.loads((serving.state / "open.json").read_text())
+        await client.close()
+
+
+async def test_what_a_command_made_stricter_holds_after_a_kill_whatever_the_client_asks_for(
+    own: Path, project: Path
+):
+    async with served(own, project, "hello") as serving:
+        client = await serving.client()
+        more = {"mode": "auto", "allow": ["run_shell(touch *)"]}
+        session = await opened(client, serving, **more)
+        await client.call("send", session=session, text="hi")
+        name = (await client.call("list"))[0]["name"]
+        for text in ("/permissions remove 1", "/mode ask edits", "/sandbox on"):
+            await client.call("send", session=session, text=text)
+        await serving.kill()
+        await client.close()
+        await serving.start()
+        client = await serving.client()
+        again = await client.call("resume", **{**serving.opening, **more, "name": name})
+        status = await client.call("status", session=again["session"])
+        assert (status["mode"], status["asks_before_edits"]) == ("ask", True)
+        said = await client.call("send", session=again["session"], text="/permissions")
+        assert "touch" not in json.dumps(said)
+        said = await client.call("send", session=again["session"], text="/sandbox")
+        assert "off: you" not in json.dumps(said)
+        await client.close()
+
+
 @pytest.mark.slow
 async def test_a_turn_that_kills_the_server_again_and_again_is_left_alone(own: Path, project: Path):
     (project / "a").write_text("text")

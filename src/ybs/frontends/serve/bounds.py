@@ -6,17 +6,14 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from ybs.config.schema import SafetySettings
+from ybs.core.decoding import decodable
+from ybs.session.bounds import hold_to, in_force, stricter
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.session.settings import load_settings
 
 _Rule = Callable[[Any, Any], Any]
-#: From the strictest on.
-_MODES: Final = ("plan", "deny", "ask", "accept-edits", "auto", "bypass")
-
-
-def _stricter(then: Any, now: Any) -> Any:
-    return min(then, now, key=_MODES.index)
 
 
 def _united(then: Any, now: Any) -> Any:
@@ -41,7 +38,7 @@ def _least(then: Any, now: Any) -> Any:
 
 #: What is kept, and which of what held then and what is said now holds. The last three: where the words go.
 _RULES: Final[Mapping[str, _Rule]] = {
-    "safety.mode": _stricter,
+    "safety.mode": stricter,
     "safety.sandbox_enabled": _either,
     "safety.sandbox_network": _both,
     "safety.sandbox_allowed_paths": _common,
@@ -61,26 +58,57 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "llm.model": _either,
     "llm.endpoint": _either,
 }
+#: What options say in place of the settings, so that a change of these is not seen behind them.
+_OPTIONS: Final = ("safety.mode", "agent.max_iterations", "agent.max_cost_usd", "agent.max_seconds")
+#: What the person may change in a session: it is held to that once it is open, so that they still can.
+_LIVE: Final = frozenset(
+    f"safety.{name}"
+    for name in ("mode", "sandbox_enabled", "ask_before_edits", "allow", "ask", "deny")
+)
+_FOLDERS: Final = "folders"
 
 
 def bounds_of(session: Session) -> dict[str, Any]:
-    """Return what bounds an open session: settings by their dotted names, with the rules that were added in it."""
+    """Return what bounds an open session now: settings by their dotted names, as they are in force, and the folders it works in."""
     environment = session.environment
-    found = {key: _at(environment.loaded.config, key) for key in _RULES}
-    for kind in ("ask", "deny"):
-        found[f"safety.{kind}"] = [each.text for each in environment.policy.rules.of(kind)]
-    return found
+    config = replace(environment.config, safety=in_force(environment))
+    folders = [*map(str, environment.roots.folders)]
+    return {_FOLDERS: folders, **{key: _at(config, key) for key in _RULES}}
+
+
+def settings_of(options: Options) -> dict[str, Any]:
+    """Return what the settings say of what options say in their place. Raises ConfigError."""
+    config = load_settings(replace(options, overrides={})).config
+    return {key: _at(config, key) for key in _OPTIONS}
+
+
+def tightened(
+    bounds: Mapping[str, Any], then: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return bounds with what the settings say `now` and did not say `then`, where that is stricter."""
+    changed = [key for key in now if key in bounds and now[key] != then.get(key, now[key])]
+    return {**bounds, **{key: _RULES[key](bounds[key], now[key]) for key in changed}}
 
 
 def bounded(options: Options, bounds: Mapping[str, Any]) -> Options:
-    """Return options with which a session is held to what bounded it. What an option names itself stays. Raises ConfigError."""
+    """Return options that are no looser than what bounded a session; where its words go, an option may say. Raises ConfigError."""
     config = load_settings(options).config
-    kept = dict[str, Any]()
-    for key in bounds.keys() & _RULES.keys():
+    places, kept = dict[str, Any](), dict[str, Any]()
+    for key in bounds.keys() & _RULES.keys() - _LIVE:
         now = _at(config, key)
         if (holds := _RULES[key](bounds[key], now)) != now:
-            kept[key] = holds
-    return replace(options, overrides={**kept, **options.overrides})
+            (places if key.startswith("llm.") else kept)[key] = holds
+    folders = bounds.get(_FOLDERS)
+    added = [each for each in options.add_dirs if folders is None or str(each.resolve()) in folders]
+    overrides = {**places, **options.overrides, **kept}
+    return replace(options, overrides=overrides, add_dirs=tuple(added))
+
+
+def hold(session: Session, bounds: Mapping[str, Any]) -> None:
+    """Hold a session that was opened with bounded options to what the person may change in it."""
+    safety = {key.removeprefix("safety."): bounds[key] for key in bounds.keys() & _LIVE}
+    then = msgspec.convert({**safety, "sandbox_network": True}, decodable(SafetySettings))
+    hold_to(session.environment, then)
 
 
 def _at(config: Any, key: str) -> Any:

@@ -20,7 +20,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged, TurnFinished
 from ybs.frontends.host import this_host
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.bounds import bounded, bounds_of
+from ybs.frontends.serve.bounds import bounded, bounds_of, hold, settings_of, tightened
 from ybs.security.incognito import leave_no_dump
 from ybs.session.hub import Hub, Shared
 from ybs.session.inbox import InboxLine, Sender
@@ -40,11 +40,17 @@ _OF_TERMINAL: Final = frozenset(
 
 
 class LedgerEntry(Struct, frozen=True):
-    """What is written down of an open session, without its variables: how to open it again, how often its turn was taken up, and its bounds."""
+    """What is written down of a session, without its variables: how to open it again, how often its turn was taken up, and its bounds.
+
+    `settings` is what the settings said where options count in their place. `waits`: it has no turn to go on with, and is kept for its bounds
+    alone until a client resumes it.
+    """
 
     opening: wire.Opening
     tries: int = 0
     bounds: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    waits: bool = False
 
 
 class Watcher(Sender):
@@ -81,6 +87,8 @@ class HostedSession:
         self.earlier: Reply | None = self.session.resumed
         self._has_worked = self.earlier is not None
         self.name, self._state = "", StateChanged()
+        self._noted: tuple[str, LedgerEntry] = "", kept
+        self.session.watch(self._note)
         self.session.subscribe(self._hear, follows=True)
 
     def note_use(self, now: float) -> None:
@@ -138,12 +146,15 @@ class HostedSession:
             self._keep(0)
         elif isinstance(event, StateChanged):
             is_saved = bool(self.session.journal.path)  # what is not saved is not taken up
-            before = self.name, self.kept
             self.name = event.name if is_saved else ""
-            opening, bounds = self._opening_of(event), bounds_of(self.session) if is_saved else {}
-            self.kept = replace(self.kept, opening=opening, bounds=bounds)
-            if before != (self.name, self.kept):
-                self._changed()
+            self.kept = replace(self.kept, opening=self._opening_of(event))
+
+    def _note(self) -> None:
+        """Have it written down where what is kept of it has changed: a command changes bounds without an event."""
+        self.kept = replace(self.kept, bounds=bounds_of(self.session) if self.name else {})
+        if self._noted != (self.name, self.kept):
+            self._noted = self.name, self.kept
+            self._changed()
 
     def _opening_of(self, state: StateChanged) -> wire.Opening:
         """Return how the session is opened again: as it was, with what the person has chosen since."""
@@ -160,9 +171,8 @@ class HostedSession:
         return opening
 
     def _keep(self, tries: int) -> None:
-        if tries != self.kept.tries:
-            self.kept = replace(self.kept, tries=tries)
-            self._changed()
+        self.kept = replace(self.kept, tries=tries)
+        self._note()
 
 
 class HostedSessions:
@@ -173,7 +183,7 @@ class HostedSessions:
         self._hosts: dict[frozenset[tuple[str, str]], Host] = {}
         self.hub = Hub(_open, host)
         self._held: dict[str, HostedSession] = {}
-        #: What the last server had open, and nobody could open since.
+        #: What the last server had open, and nobody has opened since.
         self._left: dict[str, LedgerEntry] = {}
 
     async def __aenter__(self) -> Self:
@@ -199,8 +209,9 @@ class HostedSessions:
             self._left = from_json(data, dict[str, LedgerEntry])
         for name, kept in tuple(self._left.items()):
             with suppress(YbsError, OSError):
-                held = self.hold(self.options_of(kept.opening), name)
-                if held.doing == "done":
+                held = None if kept.waits else self.hold(self.options_of(kept.opening), name)
+                if held is not None and held.doing == "done":
+                    self._left[name] = replace(held.kept, waits=True)
                     await self.close(held, "Nothing was interrupted in it.")
 
     def _write_down(self) -> None:
@@ -238,19 +249,25 @@ class HostedSessions:
         for held in self.held:
             if name and not is_fork and held.session.journal.name == name:
                 return held
-        known = None if is_fork else self._left.get(name)
-        options = bounded(options, known.bounds) if known else options
+        open_now = {held.name: held.kept for held in self.held if held.name}
+        known = {**self._left, **open_now}.get(name)
+        settings = settings_of(options) if self._file else {}
+        bounds = tightened(known.bounds, known.settings, settings) if known else {}
+        options = bounded(options, bounds) if bounds else options
         unsaved = Unsaved()
         options = replace(options, editor=unsaved)
         resuming = {"resume": name or None, "fork": is_fork}
         shared = self.hub.open(options.folder, options=options, **resuming)
-        if known is not None:
-            del self._left[name]
-        kept = LedgerEntry(_unnamed(wire.opening_of(options)), known.tries if known else 0)
+        if bounds:
+            hold(shared.session, bounds)
+        tries = known.tries if known and not is_fork else 0
+        kept = LedgerEntry(_unnamed(wire.opening_of(options)), tries, settings=settings)
         held = HostedSession(shared, kept, self._write_down, unsaved)
         self._held[shared.session.id] = held
+        if not is_fork:
+            self._left.pop(name, None)
         self._write_down()
-        if known is not None:
+        if known is not None and not is_fork:
             held.retry()
         return held
 

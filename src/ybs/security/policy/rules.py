@@ -322,6 +322,18 @@ class PolicyRules:
             self._project.remove(_KEPT_AS[rule.kind], rule.text)
         self._rules.pop(rule, None)
 
+    def hold_to(self, safety: SafetySettings) -> None:
+        """Allow no more than the rules of these settings, and ask and refuse as they do, for this session. What "always" has stored stays."""
+        for rule in self.of("allow"):
+            if rule.text not in safety.allow:
+                del self._rules[rule]
+        self._add_missing("ask", safety.ask)
+        self._add_missing("deny", safety.deny)
+
+    def _add_missing(self, kind: Literal["ask", "deny"], texts: Sequence[str]) -> None:
+        known = {rule.text for rule in self.of(kind)}
+        self._put(kind, "session", [text for text in texts if text not in known])
+
     def tried(self, allow: Sequence[str], ask: Sequence[str], *, has_grants: bool) -> "PolicyRules":
         """Return these rules and a few more; without `has_grants` those alone that ask or deny. Raises ConfigError."""
         self._read_project()
