@@ -11,9 +11,9 @@ from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
 from ybs.core.events import Event
 from ybs.core.messages import UserMessage
-from ybs.core.ports import Request
+from ybs.core.ports import Guard, Request, Turn
 from ybs.session.hub import Hub, Shared
-from ybs.session.inbox import InboxLine, Sender
+from ybs.session.inbox import InboxLine, Sender, to_type
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 from ybs.testing import ScriptedModel
@@ -55,15 +55,15 @@ class Frontend(Sender):
     def read(self, text: str) -> None:
         self.was_read.append(text)
 
-    def give_back(self, lines: list[str]) -> None:
-        self.back += lines
+    def give_back(self, lines: list[InboxLine]) -> None:
+        self.back += [to_type([line]) for line in lines]
 
     def changed(self) -> None:
         """Look at the inbox."""
 
 
-def opened(hub: Hub, project: Path, model: ScriptedModel) -> Shared:
-    return hub.open(project, model=model, sandbox=False, commands=SlashCommands())
+def opened(hub: Hub, project: Path, model: ScriptedModel, **more: Any) -> Shared:
+    return hub.open(project, model=model, sandbox=False, commands=SlashCommands(), **more)
 
 
 async def until(is_true: Callable[[], object]) -> None:
@@ -125,7 +125,9 @@ async def test_a_command_runs_beside_a_turn_and_one_that_waits_behind_it(project
         session.inbox.submit(other.line("/clear"))
         session.inbox.submit(other.line("words for what it leaves"))
         assert session.inbox.queued == ["/clear", "words for what it leaves"]
-        assert session.inbox.recall() == "words for what it leaves"
+        recalled = session.inbox.recall()
+        assert recalled is not None
+        assert recalled.text == "words for what it leaves"
         model.may.set()
         await until(lambda: not session.inbox.is_busy)
         assert other.taken == ["/mode plan", "/clear"]
@@ -190,3 +192,71 @@ async def test_who_waits_and_is_cancelled_stops_the_turn_and_its_successor_runs(
         outcome = await session.inbox.result_of("again")
         assert isinstance(outcome, Outcome)
         assert outcome.text == "said"
+
+
+async def test_words_that_a_turn_did_not_come_to_read_stay_words_and_name_what_was_typed(
+    project: Path, tmp_path: Path
+):
+    (outside := tmp_path / "diary.txt").write_text("the diary")
+    one = Frontend()
+
+    class Last(Guard):
+        """The last moment of a turn, in which the person says something."""
+
+        async def wants_more(self, turn: Turn) -> bool:
+            if one.taken == ["begin"]:
+                inbox.submit(one.line("!touch ran", is_for_model=True))
+                inbox.submit(one.line(f"look\n@{outside}", typed="look"))
+            return False
+
+    async with Hub() as hub:
+        session = opened(hub, project, ScriptedModel(["one", "two"]), guards=[Last()]).session
+        inbox = session.inbox
+        inbox.submit(one.line("begin"))
+        await until(lambda: not inbox.is_busy)
+        assert one.taken == ["begin", f"!touch ran\nlook\n@{outside}"]
+        assert not (project / "ran").exists()
+        assert "the diary" not in str(session.conversation.messages)
+
+
+async def test_what_goes_back_is_no_command_and_names_no_more_than_the_person_typed(
+    project: Path, tmp_path: Path
+):
+    (outside := tmp_path / "diary.txt").write_text("the diary")
+    async with Hub() as hub:
+        model = Held("one", "two", "three")
+        session = opened(hub, project, model).session
+        one, inbox = Frontend(), session.inbox
+        inbox.submit(one.line("begin"))
+        await model.asked.wait()
+        inbox.queue(one.line(f"look\n@{outside}", typed="look"))
+        recalled = inbox.recall()
+        assert recalled is not None
+        assert (to_type([recalled]), recalled.brought) == (f"look\n@{outside}", f"\n@{outside}")
+        inbox.queue(one.line("!touch ran", is_for_model=True))
+        inbox.stop()
+        await until(lambda: not inbox.is_busy)
+        assert one.back == ["(pasted)\n!touch ran"]
+        model.may.set()
+        inbox.submit(one.line(f"look\n@{outside}"))  # as it was put into the prompt
+        await until(lambda: not inbox.is_busy)
+        assert "the diary" not in str(session.conversation.messages)
+
+
+async def test_a_command_is_one_in_the_part_that_was_typed(project: Path):
+    async with Hub() as hub:
+        session = opened(hub, project, ScriptedModel(["fine"])).session
+        one = Frontend()
+        session.inbox.submit(one.line("!touch ran", typed=""))
+        await until(lambda: not session.inbox.is_busy)
+        assert isinstance(one.results[0], Outcome)
+        assert session.conversation.messages[0].text == "!touch ran"
+        assert not (project / "ran").exists()
+
+
+def test_of_lines_that_go_back_together_a_command_takes_no_words_of_others_with_it():
+    one = Frontend()
+    own = [one.line("!make"), one.line("and more")]
+    assert to_type(own) == "!make\nand more"
+    assert to_type([one.line("!make"), one.line("see\nrm x", typed="see")]).startswith("(pasted)\n")
+    assert to_type([one.line("!cat\nx", typed="!cat [pasted]")]) == "!cat\nx"

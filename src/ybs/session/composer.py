@@ -97,11 +97,15 @@ class Composer:
             self._tell(event)
         self._news.clear()
 
-    def note_given_back(self, words: str) -> None:
-        """Note that the words of a message go back into the prompt: sent again, they name no more than the person did."""
+    def note_given_back(self, words: str, typed: str | None = None) -> None:
+        """Note that words go back into the prompt: sent again, they name no more than the person did.
+
+        Those of a message that was not sent name what their `typed` part names.
+        """
         words = words.removeprefix(NO_COMMAND)
         said = (each.named for each in reversed(self.heard) if each.message.words == words)
-        self.given_back |= paths_in(named_in(words)) - paths_in(next(said, NOTHING))
+        named = next(said, NOTHING) if typed is None else named_in(typed)
+        self.given_back |= paths_in(named_in(words)) - paths_in(named)
 
     def _named(self, words: str) -> NamedInWords:
         named = named_in(words)

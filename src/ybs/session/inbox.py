@@ -14,6 +14,7 @@ from ybs.core.envelope import Envelope, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.core.messages import Image
+from ybs.session.injection import as_words
 from ybs.session.reply import Commands, NotSent, Outcome, Reply
 from ybs.session.running_task import Stopped
 
@@ -49,6 +50,10 @@ class Taking(Protocol):
         """Return all words that a turn did not read before it ended, and forget them."""
         ...
 
+    def note_given_back(self, words: str, typed: str) -> None:
+        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else."""
+        ...
+
     def cancel(self) -> bool:
         """Stop the running turn or command; return whether there was one."""
         ...
@@ -81,8 +86,8 @@ class Sender:
     def read(self, text: str) -> None:
         """Hear that the running turn has read words."""
 
-    def give_back(self, lines: list[str]) -> None:
-        """Take back what nobody has read."""
+    def give_back(self, lines: "list[InboxLine]") -> None:
+        """Take back what nobody has read; `to_type` says how it stands in a prompt."""
 
     def taken_back(self, line: "InboxLine") -> None:
         """Hear that a line was taken back while it waited, by whichever frontend."""
@@ -111,6 +116,25 @@ class InboxLine(Struct, frozen=True, kw_only=True):
     is_for_model: bool = False
     images: tuple[Image, ...] = ()
 
+    @property
+    def is_all_typed(self) -> bool:
+        """Whether all of it is the person's own, and may be a command."""
+        return self.typed is None and not self.is_for_model
+
+    @property
+    def brought(self) -> str:
+        """The words that nobody typed, as far as they are known: what stands behind the typed part, or all of them."""
+        return "" if self.typed is None else self.text.removeprefix(self.typed)
+
+
+def to_type(lines: Sequence[InboxLine]) -> str:
+    """Return the prompt text for lines that go back: what was no command is none there, nor a part of one."""
+    text = "\n".join(line.text for line in lines)
+    first, rest = lines[0], lines[1:]
+    is_order = first.is_all_typed or (first.typed or "").startswith(("!", "/"))
+    may_run = not first.is_for_model and is_order and all(line.is_all_typed for line in rest)
+    return text if may_run else as_words(text)
+
 
 class _Waiting(Sender):
     """Somebody who waits for what comes of one line."""
@@ -133,7 +157,7 @@ class _Waiting(Sender):
         if not self.result.done():
             self.result.set_result(result)
 
-    def give_back(self, lines: list[str]) -> None:
+    def give_back(self, lines: list[InboxLine]) -> None:
         """Say that nobody has read it."""
         if not self._is_taken and not self.result.done():
             self.result.set_result(Stopped("Not sent: what ran before it was stopped."))
@@ -257,26 +281,29 @@ class Inbox:
             raise result
         return result
 
-    def take_ahead(self) -> str:
-        """Take the line that waits first out of the queue; "" where none does."""
+    def take_ahead(self) -> InboxLine | None:
+        """Take the line that waits first out of the queue, if one does."""
         line = self._lines.popleft() if self._lines else None
         self._tell()
-        return line.text if line else ""
+        return line
 
     def give_ahead(self, line: InboxLine) -> None:
         """Put a line before all that wait."""
         self._lines.appendleft(line)
         self._tell(line.sender)
 
-    def recall(self) -> str:
-        """Take back the newest line that waits; "" where none does."""
-        line, text = (self._lines.pop(), "") if self._lines else (None, self._session.take_back())
-        if text and self._steering:
-            line = self._steering.pop()
+    def recall(self) -> InboxLine | None:
+        """Take back the newest line that waits, if one does."""
+        if self._lines:
+            line = self._lines.pop()
+        else:
+            text = self._session.take_back()
+            line = self._steered(text) if text else None
         if line is not None:
             line.sender.taken_back(line)
+            self._note_back(line)
         self._tell()
-        return line.text if line is not None else text
+        return line
 
     def hear(self, sender: Sender) -> None:
         """Tell a frontend what waits, though it has sent nothing."""
@@ -309,10 +336,13 @@ class Inbox:
         return commands.runs_beside(self._session, line.text)
 
     def _is_order(self, line: InboxLine) -> bool:
-        """Return whether a line is a command, and no words for the model."""
+        """Return whether a line is a command, and no words for the model: the typed part has to be one too."""
         commands = self._session.commands
-        is_command = commands is not None and commands.is_command(line.text)
-        return not line.is_for_model and (is_command or line.text.startswith("!"))
+        said = {line.text, line.text if line.typed is None else line.typed}
+        return not line.is_for_model and all(
+            each.startswith("!") or (commands is not None and commands.is_command(each))
+            for each in said
+        )
 
     async def _work_off(self) -> None:
         try:
@@ -376,10 +406,27 @@ class Inbox:
             self._tell()
 
     def _send_unread(self, sender: Sender) -> None:
-        """Send what the turn did not come to read as the next line."""
+        """Send what the turn did not come to read as the next line: words, as they were."""
+        if unread := self._unread():
+            typed = None
+            if any(line.typed is not None for line in unread):
+                typed = "\n".join(e.text if e.typed is None else e.typed for e in unread)
+            text = "\n".join(line.text for line in unread)
+            self._lines.appendleft(
+                InboxLine(text=text, sender=sender, typed=typed, is_for_model=True)
+            )
+
+    def _unread(self) -> list[InboxLine]:
+        """Return the lines whose words no turn has read, oldest first, and forget them."""
+        lines = [self._steered(text) for text in reversed(self._session.unread())]
         self._steering.clear()
-        if words := self._session.unread():
-            self._lines.appendleft(InboxLine(text="\n".join(words), sender=sender))
+        return lines[::-1]
+
+    def _steered(self, text: str) -> InboxLine:
+        """Return the newest line with words for the turn, and forget it; others than a frontend may have sent them."""
+        if self._steering and self._steering[-1].text == text:
+            return self._steering.pop()
+        return InboxLine(text=text, sender=Sender(), is_for_model=True)
 
     def _give_back(self) -> None:
         """Give back what was not sent and what waited behind a stopped turn: it may no longer be wanted."""
@@ -391,15 +438,16 @@ class Inbox:
         self, *, unsent: "list[InboxLine] | None" = None, behind: "list[InboxLine] | None" = None
     ) -> None:
         """Give back the words that no turn has read, between lines before and behind them, each to its sender."""
-        steering = [*self._steering]
-        self._steering.clear()
-        words = self._session.unread()
-        senders = [line.sender for line in steering[-len(words) :]] if words else []
-        read = [InboxLine(text=text, sender=who) for text, who in zip(words, senders, strict=False)]
-        back = [*(unsent or []), *read, *(behind or [])]
+        back = [*(unsent or []), *self._unread(), *(behind or [])]
+        for line in back:
+            self._note_back(line)
         for sender in {id(line.sender): line.sender for line in back}.values():
-            sender.give_back([line.text for line in back if line.sender is sender])
+            sender.give_back([line for line in back if line.sender is sender])
         self._tell()
+
+    def _note_back(self, line: InboxLine) -> None:
+        if line.typed is not None:
+            self._session.note_given_back(line.text, line.typed)
 
     def _tell_others(self, line: InboxLine, what: Literal["taken", "read"]) -> None:
         for each in self._others_than(line):

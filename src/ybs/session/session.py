@@ -311,6 +311,10 @@ class Session:
         """Return all words that a turn did not read before it ended, and forget them."""
         return self.parts.composer.steering.take_all()
 
+    def note_given_back(self, words: str, typed: str) -> None:
+        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else."""
+        self.parts.composer.note_given_back(words, typed)
+
     @property
     def unread_count(self) -> int:
         """How many words for the running turn it has not read."""

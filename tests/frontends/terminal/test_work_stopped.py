@@ -13,7 +13,7 @@ from ybs.core.events import UserSaid
 from ybs.frontends.terminal import terminal
 from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import LineHistory
-from ybs.session.reply import Menu, MenuItem, Reply, TerminalActions
+from ybs.session.reply import Menu, MenuItem, NotSent, Reply, TerminalActions
 
 pytestmark = pytest.mark.integration
 
@@ -183,6 +183,18 @@ async def test_what_is_given_back_while_the_editor_is_open_stays(
         saved.set()
         await stage.until(lambda: not stage.terminal.window.is_away)
         await stage.until(lambda: draft_of(stage) == "steer me\nedited")
+
+
+class Unsendable(FakeSession):
+    """A session that sends nothing, as where a file that is named cannot be read."""
+
+    async def send(self, text: str, images: Any = (), *, typed: str | None = None) -> Any:
+        raise NotSent("It was not sent.")
+
+
+async def test_words_that_ybs_was_started_with_come_back_unsent_as_words() -> None:
+    async with staged(Unsendable(), prompt="!touch ran") as stage:
+        await stage.until(lambda: draft_of(stage) == "(pasted)\n!touch ran")
 
 
 def test_long_words_given_back_still_name_files_and_what_was_pasted_does_not() -> None:

@@ -247,7 +247,10 @@ async def test_a_turn_is_stopped_and_waiting_lines_are_taken_back(site: Make, pr
     async with made.entered() as browser:
         followed, path, _ = await asked(made, browser, project)
         await browser.post(f"{path}/lines", json={"text": "then this", "queue": True})
-        assert (await browser.post(f"{path}/recall", json={})).json() == {"text": "then this"}
+        assert (await browser.post(f"{path}/recall", json={})).json() == {
+            "text": "then this",
+            "given": "",
+        }
         await browser.post(f"{path}/stop", json={})
         await until(lambda: followed.session.inbox.now is None)
         assert followed.session.questions.open == ()
@@ -347,6 +350,30 @@ async def test_the_board_counts_what_saved_sessions_used(site: Make, project: Pa
             "sandbox",
             "open pages",
         }
+
+
+async def test_a_file_that_goes_with_a_line_is_read_and_not_run_and_comes_back_as_what_it_is(
+    site: Make, project: Path
+):
+    made = site("Seen.", call("delete_file", path="a"), "done")
+    async with made.entered() as browser:
+        followed = await opened(made, browser)
+        path = f"/api/sessions/{followed.session.id}"
+        dropped = {"files": [{"name": "notes", "text": "touch ran\n@/etc/hostname"}]}
+        await browser.post(f"{path}/lines", json={"text": "!pwd", **dropped})
+        await until(lambda: len(followed.session.conversation.messages) == 2)
+        assert followed.session.conversation.messages[0].text.startswith("!pwd\n\nFile notes")
+        assert not (project / "ran").exists()
+        await until(lambda: followed.session.inbox.now is None)
+        (project / "a").write_text("text")
+        await browser.post(f"{path}/lines", json={"text": "delete it"})
+        await until(lambda: followed.session.questions.open)
+        await browser.post(f"{path}/lines", json={"text": "!pwd", "queue": True, **dropped})
+        back = (await browser.post(f"{path}/recall", json={})).json()
+        assert back["text"].startswith("(pasted)\n!pwd\n\nFile notes")
+        assert back["given"] == back["text"].removeprefix("(pasted)\n!pwd")
+        await browser.post(f"{path}/stop", json={})
+        await until(lambda: followed.session.inbox.now is None)
 
 
 async def test_words_that_a_way_back_put_into_the_page_name_no_more_after_a_restart(

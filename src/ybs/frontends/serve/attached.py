@@ -118,7 +118,7 @@ class AttachedInbox:
 
     def _send(self, line: InboxLine, *, waits: bool) -> None:
         if self._session.has_gone:
-            line.sender.give_back([line.text])
+            line.sender.give_back([line])
             return
         sending = self._session.sending(
             line.text, line.typed, is_for_model=line.is_for_model, waits=waits
@@ -137,25 +137,25 @@ class AttachedInbox:
         sent = await self._session.client.call("send", sending, wire.Sent)
         return self._session.result_of(text, sent)
 
-    def take_ahead(self) -> str:
+    def take_ahead(self) -> InboxLine | None:
         """Take the line that was typed before the menu came."""
-        return self._ahead.popleft().text if self._ahead else ""
+        return self._ahead.popleft() if self._ahead else None
 
     def give_ahead(self, line: InboxLine) -> None:
         """Put back a line that was taken ahead."""
         self._ahead.appendleft(line)
 
-    def recall(self) -> str:
+    def recall(self) -> InboxLine | None:
         """Have the newest line that waits taken back; one of the server comes back as one that nobody has read."""
         if self._ahead:
-            return self._ahead.pop().text
+            return self._ahead.pop()
         self._session.ask(self._recall())
-        return ""
+        return None
 
     async def _recall(self) -> None:
         done = await self._session.call("take_back", wire.Done)
         if done.text and self._sender is not None:
-            self._sender.give_back([done.text])
+            self._sender.give_back([InboxLine(text=done.text, sender=self._sender)])
 
     def stop(self) -> None:
         """Stop the running turn or command."""
@@ -197,7 +197,7 @@ class AttachedInbox:
             case "read":
                 line.sender.read(told.text)
             case "returned":
-                line.sender.give_back([told.text])
+                line.sender.give_back([InboxLine(text=told.text, sender=line.sender)])
 
     async def hear_answer(self, number: int, sent: wire.Sent | YbsError) -> None:
         """Hand on what came of a line of this terminal."""
@@ -217,7 +217,7 @@ class AttachedInbox:
         self._mine.clear()
         self._ahead.clear()
         self.hear_inbox(wire.InboxTold(session="", now=None, steering=(), queued=(), beside=()))
-        if self._sender is not None and (lines := [e.text for e in mine if e is not now]):
+        if self._sender is not None and (lines := [e for e in mine if e is not now]):
             self._sender.give_back(lines)
 
 

@@ -23,7 +23,7 @@ from ybs.frontends.headless.advice import told as advised
 from ybs.frontends.json_rpc import LineReader
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.sessions import HostedSession, HostedSessions, Watcher
-from ybs.session.inbox import InboxLine
+from ybs.session.inbox import InboxLine, to_type
 from ybs.session.options import Options
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.line import json_of, told
@@ -142,7 +142,8 @@ class Seat(Watcher):
 
     def take_back(self) -> str:
         """Take the newest line that waits out of the queue, whoever sent it."""
-        return self._inbox.recall()
+        line = self._inbox.recall()
+        return to_type([line]) if line is not None else ""
 
     # What the inbox tells
 
@@ -163,11 +164,11 @@ class Seat(Watcher):
         """Tell that the running turn has read words."""
         self.hear_line(text, "read", self._settled(text, wire.Sent(was_read=True)))
 
-    def give_back(self, lines: list[str]) -> None:
+    def give_back(self, lines: list[InboxLine]) -> None:
         """Tell that nobody has read these."""
-        for text in lines:
-            number = self._settled(text, wire.Sent(was_returned=True))
-            self.hear_line(text, "returned", number)
+        for line in lines:
+            number = self._settled(line.text, wire.Sent(was_returned=True))
+            self.hear_line(to_type([line]), "returned", number)
 
     def taken_back(self, line: InboxLine) -> None:
         """Answer the request that the line came with."""

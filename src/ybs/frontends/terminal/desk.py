@@ -13,6 +13,7 @@ from ybs.frontends.terminal.drawing.render import Canvas, Renderer
 from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.resize import SteadyApplication
 from ybs.frontends.terminal.session import TerminalSession
+from ybs.session.inbox import InboxLine
 from ybs.session.reply import Reply
 from ybs.session.status import Status
 
@@ -51,8 +52,8 @@ class _Lines(Protocol):
     submit: Callable[[str], None]
     choose: Callable[[str], None]
     queue: Callable[[str], None]
-    take_ahead: Callable[[], str]
-    give_ahead: Callable[[str], None]
+    take_ahead: Callable[[], InboxLine | None]
+    give_ahead: Callable[[InboxLine], None]
 
     @property
     def is_busy(self) -> bool: ...
@@ -118,7 +119,7 @@ class Desk(Protocol):
     shorten: Callable[[str], str]
     show_error: Callable[[str], None]
     end_line: Callable[[], None]
-    give_back: Callable[[list[str]], None]
+    give_back: Callable[[str], None]
     redraw: Callable[[], None]
 
     async def show_reply(self, reply: Reply) -> None: ...

@@ -20,9 +20,9 @@ class TerminalInbox(Protocol):
     now: InboxLine | None
     submit: Callable[[InboxLine], None]
     queue: Callable[[InboxLine], None]
-    take_ahead: Callable[[], str]
+    take_ahead: Callable[[], InboxLine | None]
     give_ahead: Callable[[InboxLine], None]
-    recall: Callable[[], str]
+    recall: Callable[[], InboxLine | None]
     hear: Callable[[Sender], None]
     stop: Callable[[], None]
 

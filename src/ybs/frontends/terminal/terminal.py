@@ -144,7 +144,7 @@ class Terminal:
 
     def recall(self) -> None:
         """Put the newest line that waits back into the prompt."""
-        self.give_back([self.work.recall()])
+        self.give_back(self.work.recall())
 
     def show_keys(self) -> None:
         """Draw the keys."""
@@ -306,9 +306,9 @@ class Terminal:
             self._hint = ""
         self._refresh()
 
-    def give_back(self, lines: list[str]) -> None:
-        """Put lines into the prompt that nobody has read."""
-        self.window.draft.give("\n".join(lines))
+    def give_back(self, text: str) -> None:
+        """Put words into the prompt that nobody has read."""
+        self.window.draft.give(text)
 
     def redraw(self) -> None:
         """Draw the passing lines again."""

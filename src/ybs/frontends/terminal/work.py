@@ -10,7 +10,7 @@ from ybs.core.errors import YbsError
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.drawing.live import FRAMES_PER_SECOND
 from ybs.frontends.terminal.session import TerminalSession
-from ybs.session.inbox import InboxLine, Sender
+from ybs.session.inbox import InboxLine, Sender, to_type
 from ybs.session.reply import Outcome, Reply
 
 #: Lines that wait are shown up to this many.
@@ -66,17 +66,18 @@ class Work(Sender):
         """Take a line now, or when the running turn has ended."""
         self._inbox.queue(self._line(line))
 
-    def take_ahead(self) -> str:
-        """Take the line that was typed while the command before it was at work; "" where none was."""
+    def take_ahead(self) -> InboxLine | None:
+        """Take the line that was typed while the command before it was at work, if one was."""
         return self._inbox.take_ahead()
 
-    def give_ahead(self, line: str) -> None:
+    def give_ahead(self, line: InboxLine) -> None:
         """Put back a line that was taken ahead."""
-        self._inbox.give_ahead(self._line(line))
+        self._inbox.give_ahead(line)
 
     def recall(self) -> str:
         """Take back the newest line that waits; "" where none does."""
-        return self._inbox.recall()
+        line = self._inbox.recall()
+        return to_type([line]) if line is not None else ""
 
     def stop(self) -> None:
         """Stop the running turn or command."""
@@ -122,9 +123,9 @@ class Work(Sender):
         """Draw words where the running turn has read them."""
         self._front.echo(text)
 
-    def give_back(self, lines: list[str]) -> None:
+    def give_back(self, lines: list[InboxLine]) -> None:
         """Put into the prompt what nobody has read."""
-        self._front.give_back(lines)
+        self._front.give_back(to_type(lines))
 
     def changed(self) -> None:
         """Show what waits, and end what is drawn of a line that is done."""

@@ -28,7 +28,7 @@ from ybs.frontends.terminal.prompt.file_index import FileIndex
 from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.frontends.web.access import LOGIN_SECONDS, Login, Password, TooManyTries, WebLogins
 from ybs.frontends.web.drawing import PICTURES, Record, choices_of
-from ybs.frontends.web.following import Followed, PageLine, Tab
+from ybs.frontends.web.following import Followed, PageLine, Tab, back_of
 from ybs.frontends.web.gate import NOT_LOGGED_IN, PageAddress, TooMuchSent, address_of
 from ybs.frontends.web.pages import Pages, Role
 from ybs.security.paths.names import shown_name
@@ -409,7 +409,7 @@ class Api:
             typed=given.text if attached else None,
             images=images,
             is_choice=given.choice,
-            is_for_model=bool(images),
+            is_for_model=bool(images or attached),
             tab=given.tab[:40],
             ref=given.ref[:40],
         )
@@ -444,7 +444,8 @@ class Api:
 
     async def recall(self, request: Request) -> Response:
         """Take the newest line that waits back."""
-        return _json({"text": self._found(request).session.inbox.recall()})
+        line = self._found(request).session.inbox.recall()
+        return _json(back_of([line] if line is not None else []))
 
     async def close(self, request: Request) -> Response:
         """End a session."""

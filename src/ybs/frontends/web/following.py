@@ -24,7 +24,7 @@ from ybs.frontends.web.drawing import Record, record_of, records_of, reply_of, s
 from ybs.security.unicode import printable
 from ybs.session.feed import PIECES
 from ybs.session.hub import Shared
-from ybs.session.inbox import InboxLine, Sender
+from ybs.session.inbox import InboxLine, Sender, to_type
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.replay import Replay
 
@@ -408,9 +408,15 @@ class Followed(Sender):
             record = {"t": "done_line", "draft": result.unsent}
         self.say(record | {"ref": ref}, tab)
 
-    def give_back(self, lines: list[str]) -> None:
+    def give_back(self, lines: list[InboxLine]) -> None:
         """Give the tab that sent last what nobody has read."""
-        self.say({"t": "back", "text": "\n".join(lines)}, self.last_tab)
+        self.say({"t": "back"} | back_of(lines), self.last_tab)
+
+
+def back_of(lines: list[InboxLine]) -> Record:
+    """Return the prompt text for lines that go back, and what of it nobody typed (`given`)."""
+    given = "\n".join(filter(None, (line.brought for line in lines)))
+    return {"text": to_type(lines) if lines else "", "given": given}
 
 
 def _line(record: Record) -> bytes:

@@ -239,13 +239,13 @@ class Picking:
     def offer(self, menu: Menu) -> None:
         """Show a menu, or take the item that a line names which was sent before it came."""
         picker, work = Picker(menu), self._front.work
-        line = "" if picker.is_question else work.take_ahead()
-        if line and picker.names(line):
-            picker.filter(line.strip())
+        line = None if picker.is_question else work.take_ahead()
+        if line is not None and picker.names(line.text):
+            picker.filter(line.text.strip())
             if picker.chosen is not None:
                 work.choose(picker.chosen.line)
                 return
-        if line:
+        if line is not None:
             work.give_ahead(line)
         self.show(menu)
 

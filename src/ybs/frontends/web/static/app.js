@@ -127,8 +127,8 @@ function take(record) {
     case 'state': return takeState(record);
     case 'status': return takeStatus(record);
     case 'reply': return takeReply(record);
-    case 'done_line': return record.draft ? draft(record.draft) : undefined;
-    case 'back': return draft([record.text, $('prompt').value].filter(Boolean).join('\n'));
+    case 'done_line': return takeDraft(record);
+    case 'back': return takeBack(record);
     default:
       if (record.t === 'end' && !record.a) say(record.reason === 'done' ? 'The answer is finished.' : record.text);
       return log.add(record);
@@ -311,7 +311,7 @@ function ask(text) {
 }
 function takeReply(record) {
   if (record.clipboard) navigator.clipboard?.writeText(record.clipboard).catch(() => {});
-  if (record.draft) { draft(record.draft); given = record.draft; }
+  takeDraft(record);
   if (record.ref && refs.has(record.ref)) {
     refs.get(record.ref)(record); refs.delete(record.ref);
     return;
@@ -326,6 +326,12 @@ function takeReply(record) {
   }
 }
 function draft(text) { $('prompt').value = text; grow(); }
+function takeDraft(record) { if (record.draft) { draft(record.draft); given = record.draft; } }
+function takeBack(record) {
+  if (record.text) draft(joined(record.text, $('prompt').value));
+  given = joined(record.given, given);
+}
+const joined = (...texts) => texts.filter(Boolean).join('\n');
 const submit = doing(async queue => {
   const text = $('prompt').value;
   if (!text.trim() && !attached.length) return;
@@ -342,8 +348,7 @@ const submit = doing(async queue => {
 });
 const stopTurn = doing(() => api(on('stop'), {}));
 const recall = doing(async () => {
-  const { text } = await api(on('recall'), {});
-  if (text) draft([text, $('prompt').value].filter(Boolean).join('\n'));
+  takeBack(await api(on('recall'), {}));
 });
 async function attach(files) {
   for (const file of files) {
