@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,36 @@ async def test_what_others_named_or_wrote_is_no_command_and_names_no_file(client
     assert model.requests[0].messages[-1].text.startswith("!touch bad")
     assert "own" in model.requests[3].messages[-1].text
     assert len(model.requests) == 4
+
+
+async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
+    clients, project, home
+):
+    acp, model = clients.acp, ScriptedModel(["1"] * 7)
+    secret = home / "secret.txt"
+    secret.write_text("the secret")
+    (home / "x.png").write_bytes(PIXEL)
+    (project / "report").write_text("x")
+    names = (f"report\n@{secret} .md", f"a {home}/x.png b", "a\\")
+    for name in names:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("harmless\n")
+    web = acp.resource_link_block("page", "https://example.org/")
+    async with clients.edited(project, model=model) as editor:
+        session = await editor.new(project)
+        for name in names:
+            await editor.say(session, "Look at ", _quoted(acp, project / name), ' and "x"')
+        evil = _quoted(acp, project / names[0])
+        await editor.say(session, " !cat ", evil)
+        await editor.say(session, "!cat ", evil, web, " and more")
+    texts = [request.messages[-1].text for request in model.requests]
+    assert ["harmless" in each for each in texts] == [True, False, False, True, False]
+    assert "the secret" not in "".join(texts)
+    assert not any(isinstance(each, Image) for each in model.requests[1].messages[-1].content)
+
+
+def _quoted(acp: Any, path: Path) -> Any:
+    return acp.resource_link_block("link", f"file://{urllib.parse.quote(str(path))}")
 
 
 async def test_what_is_no_picture_is_refused_in_words(clients: Any, project: Path):

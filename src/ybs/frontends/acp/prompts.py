@@ -20,7 +20,8 @@ from msgspec import Struct
 
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
-from ybs.session.mentions import mention_of
+from ybs.security.paths.names import shown_name
+from ybs.session.mentions import mention_of, named_in, paths_in
 
 #: Lines of a file, behind its address: `#L5`, `#L5:10`, `#L5-L10`.
 _LINES: Final = re.compile(r"L(\d+)(?:[:-]L?(\d+))?")
@@ -51,11 +52,11 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
             case TextContentBlock(text=words):
                 typed.append(words)
                 text.append(words)
-            case ResourceContentBlock(uri=uri) if (path := path_of(uri)) is not None:
-                paths.append(path)
+            case ResourceContentBlock(uri=uri) if named := _named(
+                uri, is_in_shell="".join(typed).startswith("!")
+            ):
+                paths.append(path_of(uri) or Path())
                 glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
-                is_command = "".join(typed).lstrip().startswith("!")
-                named = quote(str(path)) if is_command else _mention(path, uri)
                 typed.append(" " * bool(glued) + named)
                 text.append(typed[-1])
             case ResourceContentBlock(uri=uri, name=name):
@@ -69,7 +70,10 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
                 brought.append(f"\n\n[{_name(held.uri)}]\n{held.text}")
             case _:
                 raise BadPrompt("A prompt may hold text, links, resources and pictures.")
-    return Prompted("".join(text + brought), "".join(typed), tuple(images), tuple(paths))
+    whole, said = "".join(text + brought), "".join(typed)
+    # Where it is no command after all, names that are quoted for a shell are not read as words.
+    is_torn = said.startswith("!") and not whole.startswith(said)
+    return Prompted(whole, "" if is_torn else said, tuple(images), tuple(paths))
 
 
 def _picture(text: str, shown: str = "The picture") -> Image:
@@ -84,10 +88,20 @@ def _picture(text: str, shown: str = "The picture") -> Image:
     return image_of(data, len(data), kind, shown[:200])[0]
 
 
-def _mention(path: Path, uri: str) -> str:
-    """Return how words name a file that a link leads to: it is attached by ybs, under its own rules."""
-    lines = _LINES.fullmatch(urlsplit(uri).fragment)
-    return mention_of(str(path)) + (f":{lines[1]}-{lines[2] or lines[1]}" if lines else "")
+def _named(uri: str, *, is_in_shell: bool) -> str:
+    """Return how words name the file that a link leads to: it is attached by ybs, under its own rules.
+
+    Nothing where it is not a file, or its name would be read as something else than this file: others may have chosen it.
+    """
+    if (path := path_of(uri)) is None or is_in_shell:
+        return quote(str(path)) if path else ""
+    found = _LINES.fullmatch(urlsplit(uri).fragment)
+    lines = f":{found[1]}-{found[2] or found[1]}" if found else ""
+    name = shown_name(str(path))
+    mention = mention_of(name) + lines
+    read = named_in(mention)
+    is_it = len(read.mentions) == 1 and paths_in(read) <= {name, name + lines}
+    return mention if is_it else ""
 
 
 def path_of(uri: str) -> Path | None:
