@@ -327,10 +327,7 @@ function takeReply(record) {
 }
 function draft(text) { $('prompt').value = text; grow(); }
 function takeDraft(record) { if (record.draft) { draft(record.draft); given = record.draft; } }
-function takeBack(record) {
-  if (record.text) draft(joined(record.text, $('prompt').value));
-  given = joined(record.given, given);
-}
+function takeBack(record) { if (record.text) draft(joined(record.text, $('prompt').value)); given = joined(record.given, given); }
 const joined = (...texts) => texts.filter(Boolean).join('\n');
 const submit = doing(async queue => {
   const text = $('prompt').value;
@@ -347,9 +344,7 @@ const submit = doing(async queue => {
   }
 });
 const stopTurn = doing(() => api(on('stop'), {}));
-const recall = doing(async () => {
-  takeBack(await api(on('recall'), {}));
-});
+const recall = doing(async () => takeBack(await api(on('recall'), {})));
 async function attach(files) {
   for (const file of files) {
     if (/^image\/(png|jpeg|gif|webp)$/.test(file.type)) {
