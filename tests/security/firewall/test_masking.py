@@ -4,6 +4,7 @@ import base64
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -362,6 +363,27 @@ def test_own_secrets_are_found_in_every_form(before: str) -> None:
     first, last = -(-len(before) * 8 // 6), (len(before) + len(secret.encode())) * 8 // 6
     known = {form for form, _ in firewall.vault.known()}
     assert packed[first:last].encode() in known
+
+
+def test_an_own_secret_of_several_lines_is_masked_line_by_line() -> None:
+    lines = [
+        "alpha9Xq2" + "Lm7ZpQw3",
+        "beta4Rt8W" + "v1KdNs6Yh",
+        "QwERtyUiOp" + "AsDFghJkLZxcVBnmQaWs",
+    ]
+    frame = ["-----BEGIN DATA-----", "login: service1", "password: Zx9kQ2" + "mLp7wVt4", "tiny1"]
+    own = "\n".join([*frame[:3], "", f'"{lines[0]}",', *lines[1:], frame[3]])
+    firewall = Firewall(own=[own])
+    for text in (
+        "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(own.splitlines())),
+        "\n".join(f"{number}:{line}" for number, line in enumerate(own.splitlines())),
+        own.replace("\n", "\n    "),
+        msgspec.json.encode({"note": own}).decode(),
+    ):
+        masked = firewall.mask(text)
+        assert [one for one in (*lines, frame[2][10:]) if one in masked] == []
+    harmless = "\n".join((*frame[:2], "password: ", frame[3]))
+    assert firewall.mask(harmless) == harmless
 
 
 def test_what_is_allowed_is_left_alone(token: str) -> None:
