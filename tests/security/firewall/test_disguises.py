@@ -367,6 +367,17 @@ def test_only_marks_of_lines_are_read_as_such() -> None:
         assert decode.with_other_marks(text) == text
 
 
+@every_row("form", ["{1}", "  {1}", "{}\t{}", "{}:{}", "{}-  {}"])
+def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(form: str) -> None:
+    for kind, token in TOKENS:
+        if "discord" in kind or ":" in token:
+            continue  # words and signs stand in these
+        for size in (10, 11, 13):
+            lines = [token[place : place + size] for place in range(0, len(token), size)]
+            shown = "\n".join(form.format(number, line) for number, line in enumerate(lines, 7))
+            assert "[ybs:secret:" in Firewall().mask(shown), shown
+
+
 def test_a_numbered_line_behind_a_word_in_small_letters_is_text_of_its_own() -> None:
     for end, joined in (("words", 0), ("WORDS", 1)):
         data = f"8\tsome {end}\n9\tABCDEF0123456789".encode()

@@ -87,6 +87,9 @@ _BEFORE_END = 8
 #: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
 _AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\$+/.>#|*<")
 _LETTERS = frozenset(bytes((code,)) for code in b"abcdefghijklmnopqrstuvwxyz:,;(){}[]")
+#: A line that is one word, of so many bytes at most.
+_ONE_WORD = lazy(rb"(?:\A|[\n\t:])[0-9A-Za-z_./~:-]{4,}\Z")
+_LONGEST_WORD = 40
 #: How long the hexadecimal digits of hashes are: no part of a token, and there are lists of them.
 _DIGESTS = (32, 40, 56, 64, 96, 128)
 #: What is in the hex and the base64 of hidden characters and of full width.
@@ -246,7 +249,7 @@ def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:
     if end[0][-1:] not in (b"\t", b":"):
         return False
     line = data[data.rfind(b"\n", max(0, place - _NEARBY), place) + 1 : place + 1]
-    return data[place : place + 1] in _LETTERS or not line.strip(b" 0123456789-")
+    return _ends_a_text(data, place) or not line.strip(b" 0123456789-")
 
 
 def _may_begin_a_line(data: bytes, start: int) -> bool:
@@ -258,7 +261,13 @@ def _may_begin_a_line(data: bytes, start: int) -> bool:
         return data[start - 3 : start - 2].isdigit()  # the number of a line
     if sign == b":":
         return before.isdigit()
-    return sign in _AFTER_WORDS and before not in _LETTERS
+    return sign in _AFTER_WORDS and not _ends_a_text(data, start - 2)
+
+
+def _ends_a_text(data: bytes, place: int) -> bool:
+    """Return whether the last letter of a line ends a sentence, and not a line that is one word, as `github_pat`."""
+    is_letter = data[place : place + 1] in _LETTERS
+    return is_letter and not _ONE_WORD().search(data, max(0, place - _LONGEST_WORD), place + 1)
 
 
 def packed(data: bytes) -> Iterator[DecodedSpan]:
