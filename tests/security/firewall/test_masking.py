@@ -482,7 +482,7 @@ def test_a_value_known_by_its_member_alone_is_masked_with_every_other_in_it(
     }
 
 
-@pytest.mark.parametrize("cuts", [(20,), (13, 27), (13, 26, 39)])
+@pytest.mark.parametrize("cuts", [(20,), (13, 27), (13, 26, 39), (10, 20, 30)])
 def test_x02_a_token_that_came_in_lines_with_pauses_is_masked_whole(
     firewall: Firewall, token: str, cuts: tuple[int, ...]
 ) -> None:
