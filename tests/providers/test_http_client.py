@@ -399,6 +399,27 @@ def test_what_is_no_address_is_refused(address: str):
 
 
 @every_row(
+    "address, shown",
+    [
+        ("https://u:{}@h:99999/v1?sig={}#{}", "https://h:99999/v1"),
+        ("https://h:99999/v1?sig={}&to=me@h#{}", "..."),
+        ("https://u:{}/{}@h/v1", "https://h/v1"),
+        ("https://u:a?{}@h/v1", "..."),
+        ("https://h:{}@/v1?{}", "https:///v1"),
+        ("u:{}@h/v1?sig={}", "h/v1"),
+        ("http://u:{}@[::1/v1?sig={}", "http://[::1/v1"),
+        ("http://u:{} @h/v1?sig={}", "http://h/v1"),
+    ],
+)
+def test_a_message_about_an_address_shows_no_password_and_no_query(address: str, shown: str):
+    secret = "Tr0ub4" + "dorx"
+    with pytest.raises(ConfigError, match="is not a valid address") as refused:
+        host_of(address.replace("{}", secret))
+    assert str(refused.value).startswith(f"{shown!r} is not")
+    assert secret not in str(refused.value)
+
+
+@every_row(
     ("host", "loopback", "local"),
     [
         ("localhost", True, True),

@@ -1,5 +1,6 @@
-"""Classify an address (this machine, a home network, elsewhere), and find its origin, to which keys are bound."""
+"""Classify an address (this machine, a home network, elsewhere), find its origin, to which keys are bound, and show it."""
 
+import re
 from urllib.parse import urlsplit
 
 
@@ -15,6 +16,20 @@ def origin_of(address: str) -> str:
     port = parts.port if parts.port is not None else _PORTS[parts.scheme]
     place = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{place}" + f":{port}" * (port != _PORTS[parts.scheme])
+
+
+def shown_address(address: str) -> str:
+    """Return an address, valid or not, without what may be secret in it: a password, and what is asked with it."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # raises ValueError for one that is not a number
+        if parts.netloc:
+            place = parts.netloc.rpartition("@")[2]
+            return parts._replace(netloc=place, query="", fragment="").geturl()
+    except ValueError:  # where its parts end is anybody's guess
+        pass
+    head, *asked = re.split(r"[?#]", address, maxsplit=1)
+    return "..." if "@" in "".join(asked) else re.sub(r"(?s)\A(\w+://)?.*@", r"\1", head)
 
 
 _PORTS = {"http": 80, "https": 443}

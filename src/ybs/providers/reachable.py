@@ -5,12 +5,11 @@ from asyncio import gather
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any, Final, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.addresses import is_loopback
+from ybs.config.addresses import is_loopback, shown_address
 from ybs.config.host import Host
 from ybs.config.key_store import SAVED, find_variable, has_key, place_of
 from ybs.config.presets import PRESETS
@@ -139,7 +138,7 @@ async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
             name=model.name,
             window=model.window,
             state=state,
-            endpoint=_shown(clean_endpoint(provider.endpoint, provider.wire)),
+            endpoint=shown_address(clean_endpoint(provider.endpoint, provider.wire)),
             wire=provider.wire,
             complaint=complaint,
         )
@@ -223,17 +222,10 @@ def _reach(provider: Provider, state: State, variable: str = "") -> Reachability
     return Reachability(
         provider=provider.name,
         state=state,
-        endpoint=_shown(provider.endpoint),
+        endpoint=shown_address(provider.endpoint),
         variable=variable,
         advice=provider.start_advice,
     )
-
-
-def _shown(endpoint: str) -> str:
-    """Take away what may be secret in an address: a password, and what is asked with it."""
-    parts = urlsplit(endpoint)
-    place = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=place, query="", fragment="").geturl()
 
 
 async def _state_of(model: ProviderModel, provider: Provider) -> ModelState:

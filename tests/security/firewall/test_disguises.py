@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from hashlib import sha1, sha256
 from random import Random
@@ -100,8 +101,9 @@ SPLIT: dict[str, Disguise] = {
     "a line end of Windows in JSON": within(r"\r\n"),
     "a line end of cat -A": within("$\n"),
 }
-#: How tools show the lines of a file: read_file, search_files, `cat -n`, `grep -n` and `grep -Hn`.
+#: How tools show the lines of a file: read_file, search_files, `cat -n`, `grep -n`, `grep -Hn`, those with `-A`, and `diff`.
 NUMBERED = ["{}\t{}", "{}:\t{}", "{}-\t{}", "{:6}\t{}", "{}:{}", "src/two.txt:{}:{}"]
+NUMBERED += ["{}-{}", "src/two-1.txt-{}-{}", "-{1}", "<{1}", "< {1}"]
 ALONE = {
     **ENCODED,
     **HIDDEN,
@@ -336,6 +338,45 @@ def test_a_numbered_line_end_is_found_wherever_it_is_in_a_token(
     masked = firewall.mask(shown)
     assert token[4:10] not in masked
     assert token[-6:] not in masked
+
+
+@every_row(
+    "before, behind",
+    [
+        ("@@ -1 +0,0 @@\n-", "\n"),
+        ("+one\n-", "\n"),
+        ("-", "\n"),
+        ("1:login\n2-", "\n"),
+        ("--\n9-", "\n10:login"),
+        ("a/b-1.txt:1:login\na/b-1.txt-2-", "\n"),
+    ],
+)
+def test_a_whole_token_is_found_behind_the_mark_of_its_line(before: str, behind: str) -> None:
+    for _, token in TOKENS:
+        assert token not in Firewall().mask(f"{before}{token}{behind}")
+
+
+def test_only_marks_of_lines_are_read_as_such() -> None:
+    for text in (
+        b"word\n-word",
+        b" x\n-u me",
+        b" x\n--word",
+        b"5-a\n7-b",
+        b"1-a\n-\n2-b",
+        b"a-1-b\nc-2-d",
+    ):
+        assert decode.with_other_marks(text) == text
+
+
+@every_row("form", ["{1}", "  {1}", "{}\t{}", "{}:{}", "{}-  {}"])
+def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(form: str) -> None:
+    for _, token in TOKENS:
+        if not re.fullmatch(r"[\w-]+", token):
+            continue  # signs in it may end a line
+        for size in (10, 11, 13):
+            lines = [token[place : place + size] for place in range(0, len(token), size)]
+            shown = "\n".join(form.format(number, line) for number, line in enumerate(lines, 7))
+            assert "[ybs:secret:" in Firewall().mask(shown), shown
 
 
 def test_a_numbered_line_behind_a_word_in_small_letters_is_text_of_its_own() -> None:

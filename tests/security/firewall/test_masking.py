@@ -4,6 +4,7 @@ import base64
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -364,6 +365,27 @@ def test_own_secrets_are_found_in_every_form(before: str) -> None:
     assert packed[first:last].encode() in known
 
 
+def test_an_own_secret_of_several_lines_is_masked_line_by_line() -> None:
+    lines = [
+        "alpha9Xq2" + "Lm7ZpQw3",
+        "beta4Rt8W" + "v1KdNs6Yh",
+        "QwERtyUiOp" + "AsDFghJkLZxcVBnmQaWs",
+    ]
+    frame = ["-----BEGIN DATA-----", "login: service1", "password: Zx9kQ2" + "mLp7wVt4", "tiny1"]
+    own = "\n".join([*frame[:3], "", f'"{lines[0]}",', *lines[1:], frame[3]])
+    firewall = Firewall(own=[own])
+    for text in (
+        "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(own.splitlines())),
+        "\n".join(f"{number}:{line}" for number, line in enumerate(own.splitlines())),
+        own.replace("\n", "\n    "),
+        msgspec.json.encode({"note": own}).decode(),
+    ):
+        masked = firewall.mask(text)
+        assert [one for one in (*lines, frame[2][10:]) if one in masked] == []
+    harmless = "\n".join((*frame[:2], "password: ", frame[3]))
+    assert firewall.mask(harmless) == harmless
+
+
 def test_what_is_allowed_is_left_alone(token: str) -> None:
     from hashlib import sha256
 
@@ -460,7 +482,7 @@ def test_a_value_known_by_its_member_alone_is_masked_with_every_other_in_it(
     }
 
 
-@pytest.mark.parametrize("cuts", [(20,), (13, 27), (13, 26, 39)])
+@pytest.mark.parametrize("cuts", [(20,), (13, 27), (13, 26, 39), (10, 20, 30)])
 def test_x02_a_token_that_came_in_lines_with_pauses_is_masked_whole(
     firewall: Firewall, token: str, cuts: tuple[int, ...]
 ) -> None:

@@ -125,7 +125,7 @@ async def test_prompts_and_resources_are_taken_singly(tmp_path: Path):
         assert [each.uri for each in offer.resources] == ["a://1", "a://2"]
         assert [each.partition(": ")[0] for each in problems] == ["no address", "(no name)"]
         assert await link.prompt("a", {}) == (
-            'one\n\n[content of the kind video, which is not one of MCP\'s: {"type": "video"}]\n\ntwo'
+            'one\n[content of the kind video, which is not one of MCP\'s: {"type": "video"}]\ntwo'
         )
         assert (await link.read("a://1")).output.startswith("here\n[content of the kind")
 

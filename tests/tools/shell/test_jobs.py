@@ -54,8 +54,14 @@ def test_a_word_that_may_become_a_token_waits_for_its_end() -> None:
         (b"saw ghp_" + b"aB3d", "saw "),
         (b"E5f", ""),
         (b"", "ghp_" + "aB3dE5f"),  # as it was: nothing more comes for now
-        (b"G7 and\nport 8", "G7 and\nport 8"),
+        (b"", ""),
+        (b"G7 and\nport 8", "ghp_" + "aB3dE5fG7 and\nport 8"),  # whole, so that it is masked
         (b"000\nAre you sure? [y/n]", "000\nAre you sure? [y/n]"),
+        (b" task-1", " "),
+        (b"2 ended\n", "task-12 ended\n"),
+        (b"ghi", "ghi"),
+        (b" job-12", " "),
+        (b"", "job-12"),
         (b" 12345\xc3", " 12345"),
         (b"\xa4 downloading", "\u00e4 downloading"),
         (b"....", "...."),

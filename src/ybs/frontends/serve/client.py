@@ -8,12 +8,12 @@ from typing import Any, Final, Self, TypeVar
 
 from msgspec import Raw, Struct
 
-from ybs.config import private_file
+from ybs.config import private_file, private_socket
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.frontends.serve import protocol as wire
-from ybs.frontends.serve.place import ServerPlace, short_path
+from ybs.frontends.serve.place import ServerPlace
 from ybs.providers.local.process import exit_code, spawn
 from ybs.security.launcher import environ_away, python
 from ybs.session.options import Options
@@ -21,6 +21,7 @@ from ybs.transcripts.line import json_of
 
 _T = TypeVar("_T")
 _LIMIT: Final = 1 << 27
+_CONNECT_SECONDS: Final = 10.0
 _START_SECONDS: Final = 20.0
 _LOOK_SECONDS: Final = 0.05
 #: Variables of the server itself, for turns that it takes up after a kill: none of a project's.
@@ -58,8 +59,8 @@ class ServerClient:
     @classmethod
     async def connect(cls, place: ServerPlace) -> Self:
         """Connect to a server that runs. Raises OSError, YbsError where it speaks another version."""
-        with short_path(place.path) as path:
-            client = cls(*await asyncio.open_unix_connection(path, limit=_LIMIT))
+        link = await asyncio.to_thread(private_socket.connect, place.path, _CONNECT_SECONDS)
+        client = cls(*await asyncio.open_unix_connection(sock=link, limit=_LIMIT))
         try:
             await client.call(
                 "hello", wire.Hello(version=wire.VERSION, client="ybs", token=place.token())

@@ -15,11 +15,12 @@ import msgspec
 
 from ybs.config.host import Host
 from ybs.config.private_file import Busy
+from ybs.config.private_socket import peer_uid
 from ybs.core.errors import YbsError
 from ybs.frontends.headless.output import UsageError, tell
 from ybs.frontends.headless.run import SIGNALS
 from ybs.frontends.serve.connection import ClientConnection
-from ybs.frontends.serve.place import ServerPlace, peer_uid
+from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.serve.protocol import protocol_schema
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.security.gate import put_json

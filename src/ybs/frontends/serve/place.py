@@ -1,12 +1,9 @@
-"""The server's files: its socket, the lock that lets one run, and its token; and who may connect."""
+"""The server's files: its socket, the lock that lets one run, and its token."""
 
 import os
 import secrets
 import socket
-import struct
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,13 +11,10 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host
+from ybs.config.private_socket import short_path
 from ybs.core.errors import ConfigError
 
-#: The system takes paths of about 100 bytes only; a folder's descriptor makes them short.
-_LONGEST_PATH: Final = 100
 _BACKLOG: Final = 100
-#: LOCAL_PEERCRED of macOS and the BSDs, where the socket's own level is 0: unix(4).
-_LOCAL_PEERCRED: Final = 1
 
 
 class ServerPlace(Struct, frozen=True):
@@ -83,27 +77,3 @@ class ServerPlace(Struct, frozen=True):
         """Take the socket away."""
         with suppress(OSError):
             self.path.unlink()
-
-
-@contextmanager
-def short_path(path: Path) -> Generator[str]:
-    """Hand out the path of a socket in a form that the system takes. Raises OSError."""
-    if len(os.fsencode(path)) <= _LONGEST_PATH:
-        yield str(path)
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{folder}/{path.name}"
-    finally:
-        os.close(folder)
-
-
-def peer_uid(connection: socket.socket) -> int | None:
-    """Return whose process is at the other end of a unix socket; None where the system does not say."""
-    try:
-        if sys.platform == "linux":
-            facts = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            return int(struct.unpack("iII", facts)[1])
-        return int(struct.unpack("II", connection.getsockopt(0, _LOCAL_PEERCRED, 8))[1])
-    except (OSError, struct.error):
-        return None

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from ybs.config.addresses import is_local, is_loopback
+from ybs.config.addresses import is_local, is_loopback, shown_address
 from ybs.core.errors import ConfigError, ModelError
 from ybs.core.leases import Lease, Leases
 from ybs.providers.http import failures
@@ -145,14 +145,14 @@ def host_of(endpoint: str) -> str:
     try:
         parts = urlsplit(endpoint)
         _ = parts.port  # raises ValueError for one that is not a number
-    except ValueError as error:
-        raise ConfigError(f"{endpoint!r} is not a valid address: {error}") from error
-    is_plain = endpoint.isprintable() and " " not in endpoint
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not is_plain:
+        host = parts.hostname if parts.scheme in {"http", "https"} else None
+    except ValueError:  # it says what stands there, and a password may
+        host = None
+    if not host or not endpoint.isprintable() or " " in endpoint:
         raise ConfigError(
-            f"{endpoint!r} is not a valid address. Write it like http://127.0.0.1:8080/v1"
+            f"{shown_address(endpoint)!r} is not a valid address. Write it like http://127.0.0.1:8080/v1"
         )
-    return parts.hostname
+    return host
 
 
 def unnamed_place(provider: str, endpoint: str) -> str:

@@ -5,22 +5,19 @@ https://www.rfc-editor.org/rfc/rfc9112
 """
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
-from errno import EACCES
 from pathlib import Path
-from socket import AF_UNIX, socket
 from typing import Final
 from urllib.parse import urlsplit
 
+from ybs.config import private_socket
 from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 _CHUNK_BYTES: Final = 65_536
 _HEAD_BYTES: Final = 65_536
 #: `localhost` is tried as these, which saves a name lookup in a thread.
 _LOCALHOST: Final = ("127.0.0.1", "::1")
-_LONGEST_SOCKET: Final = 100
 _NO_BODY: Final = frozenset({204, 304})
 
 
@@ -149,7 +146,7 @@ class PlainTransport:
         if self._unix_socket is not None:
             try:
                 link = await asyncio.to_thread(
-                    connect_unix, self._unix_socket, self._connect_seconds
+                    private_socket.connect, self._unix_socket, self._connect_seconds
                 )
                 return _Connection(*await asyncio.open_unix_connection(sock=link))
             except OSError as error:
@@ -188,29 +185,6 @@ class PlainTransport:
             headers["content-length"] = str(len(call.body))
         lines = [f"{call.method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
-
-
-def connect_unix(path: Path, seconds: float) -> socket:
-    """Connect to a Unix socket that nobody but this user can have put there. Raises OSError."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    link = socket(AF_UNIX)
-    try:
-        _check_owner(os.fstat(folder))
-        link.settimeout(seconds)
-        # The system takes paths of about 100 bytes only.
-        is_long = len(os.fsencode(path)) > _LONGEST_SOCKET
-        link.connect(f"/proc/self/fd/{folder}/{path.name}" if is_long else str(path))
-    except BaseException:
-        link.close()
-        raise
-    finally:
-        os.close(folder)
-    return link
-
-
-def _check_owner(facts: os.stat_result) -> None:
-    if facts.st_uid != os.geteuid() or facts.st_mode & 0o022:
-        raise PermissionError(EACCES, "other users can write in its folder")
 
 
 async def _read_head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:

@@ -20,12 +20,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config import private_file
+from ybs.config import private_file, private_socket
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
-from ybs.providers.http.plain_http import connect_unix
 from ybs.providers.local import hardware, process
 from ybs.providers.local.choice import RunPlan, Shape, needs, plan, smaller
 from ybs.providers.local.process import held, open_private
@@ -223,7 +222,7 @@ class SocketConnection(HTTPConnection):
 
     def connect(self) -> None:
         """Connect. Raises OSError, also where other users could have put the socket there."""
-        self.sock = connect_unix(self._path, float(self.timeout or 0))
+        self.sock = private_socket.connect(self._path, float(self.timeout or 0))
 
 
 def is_healthy(server: RunningServer) -> bool:

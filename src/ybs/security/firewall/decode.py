@@ -43,6 +43,10 @@ _STANDARD = bytes.maketrans(b"-_", b"+/")
 _OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
 #: What read_file, search_files, `cat -n`, `grep -n` and `grep -Hn` put before a line: its number, or its file and number.
 _NUMBER = rb"(?>(?:(?:[\w./@+-]{1,200}:| {0,8})[0-9]{1,7}(?:[:-]?\t|:))?)"  # Python 3.11.2 has a fault in what `?+` says
+#: What `diff` puts before a line that was removed; not an option, and not a rule of several.
+_REMOVED = lazy(rb"\n-(?!-|\w[ =])")
+#: What `grep -nA` puts before a line: its number, and its file before that. Behind a line beside a match stands a `-`.
+_BESIDE = lazy(rb"\n((?:[\w./@+-]{1,200}?[:-])??)([0-9]{1,7})[:-]")
 #: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
 _NEXT = rb"(?:\\?\r?\n" + _NUMBER + rb"[ \t]{0,40}(?=%|\\[xuU0-7]|&))?"
 #: A colour whose escape is written out, behind its backslash.
@@ -73,7 +77,7 @@ _HIDDEN = lazy(
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
 #: A line end within a word, before and behind a long part of it; JSON writes it out, and `cat -A` puts a `$` before it.
-_END = rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)" + _NUMBER + rb"[ \t>#|*+]{0,40}"
+_END = rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)" + _NUMBER + rb"[ \t>#|*+<]{0,40}"
 _LINE_END = lazy(_END)
 _END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-]" + _END + rb"[0-9A-Za-z_+/.-]{0,20}\Z")
 _END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}" + _END + rb"(?=[0-9A-Za-z_+/.-])")
@@ -81,8 +85,11 @@ _NEARBY = 70
 #: How much of a line end stands before its `\n`, with the letter before that, in bytes at most.
 _BEFORE_END = 8
 #: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
-_AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\$+/.>#|*")
+_AFTER_WORDS = frozenset(bytes((code,)) for code in b" \t\r\n=\\$+/.>#|*<")
 _LETTERS = frozenset(bytes((code,)) for code in b"abcdefghijklmnopqrstuvwxyz:,;(){}[]")
+#: A line that is one word, of so many bytes at most.
+_ONE_WORD = lazy(rb"(?:\A|[\n\t:])[0-9A-Za-z_./~:-]{4,}\Z")
+_LONGEST_WORD = 40
 #: How long the hexadecimal digits of hashes are: no part of a token, and there are lists of them.
 _DIGESTS = (32, 40, 56, 64, 96, 128)
 #: What is in the hex and the base64 of hidden characters and of full width.
@@ -93,6 +100,29 @@ _SPACED_HEX = lazy(
     rb"(?<![0-9A-Za-z])(?:(?:0x)?[0-9a-fA-F]{2}[ :,;-]{1,2}){11,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
 )
 _NOT_HEX = lazy(rb"0x|[^0-9a-fA-F]")
+
+
+def with_other_marks(data: bytes) -> bytes:
+    """Return the text with other marks of lines, as long, for those of `diff` and `grep -A` that could be a part of the word behind them."""
+    if b"-" not in data:
+        return data
+    text = bytearray(b"\n" + data)
+    for match in _REMOVED().finditer(text):
+        if text[text.rfind(b"\n", 0, match.start()) + 1] in b"-+ @\n":
+            text[match.end() - 1] = 32
+    last = None
+    for match in _BESIDE().finditer(text):
+        if last is not None and _is_next(text, last, match):
+            for end in (last.end(1), last.end(), match.end(1), match.end()):
+                text[end - 1 : end] = text[end - 1 : end].replace(b"-", b":")
+        last = match
+    return bytes(text[1:])
+
+
+def _is_next(text: bytearray, one: re.Match[bytes], other: re.Match[bytes]) -> bool:
+    """Return whether the other mark is that of the next line in the same file."""
+    is_counted = one[1][:-1] == other[1][:-1] and int(other[2]) - int(one[2]) == 1
+    return is_counted and text.find(b"\n", one.end()) == other.start()
 
 
 def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[TextView]:
@@ -219,7 +249,7 @@ def _is_apart(data: bytes, place: int, end: re.Match[bytes]) -> bool:
     if end[0][-1:] not in (b"\t", b":"):
         return False
     line = data[data.rfind(b"\n", max(0, place - _NEARBY), place) + 1 : place + 1]
-    return data[place : place + 1] in _LETTERS or not line.strip(b" 0123456789-")
+    return _ends_a_text(data, place) or not line.strip(b" 0123456789-")
 
 
 def _may_begin_a_line(data: bytes, start: int) -> bool:
@@ -231,7 +261,13 @@ def _may_begin_a_line(data: bytes, start: int) -> bool:
         return data[start - 3 : start - 2].isdigit()  # the number of a line
     if sign == b":":
         return before.isdigit()
-    return sign in _AFTER_WORDS and before not in _LETTERS
+    return sign in _AFTER_WORDS and not _ends_a_text(data, start - 2)
+
+
+def _ends_a_text(data: bytes, place: int) -> bool:
+    """Return whether the last letter of a line ends a sentence, and not a line that is one word, as `github_pat`."""
+    is_letter = data[place : place + 1] in _LETTERS
+    return is_letter and not _ONE_WORD().search(data, max(0, place - _LONGEST_WORD), place + 1)
 
 
 def packed(data: bytes) -> Iterator[DecodedSpan]:

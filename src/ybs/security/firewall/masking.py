@@ -12,7 +12,7 @@ from ybs.config.schema import FirewallSettings
 from ybs.core.lazy import lazy
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in
-from ybs.security.firewall.decode import LINES, views
+from ybs.security.firewall.decode import LINES, views, with_other_marks
 from ybs.security.firewall.engine import (
     LEAST_SECRET,
     RuleEngine,
@@ -91,10 +91,12 @@ class _Search:
 
     def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
         """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
+        plain = exact(data, self._known)
+        found = exact(data, self._parts) if self._parts else []
+        data = data if last == LINES else with_other_marks(data)
         cores = cores_in(data)
-        plain = self._engine.spans(data, cores, only_tokens=last == LINES)
-        plain += exact(data, self._known)
-        found = plain + exact(data, self._parts) if self._parts else list(plain)
+        plain += self._engine.spans(data, cores, only_tokens=last == LINES)
+        found += plain
         if depth == _DEPTH:
             return found
         for view in views(data, cores, last):

@@ -146,7 +146,7 @@ _LONG = (
 )
 
 #: The end of a line in which a token may begin: a word of letters and digits.
-_OPEN = lazy(r"(?<![\w+/=-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{12,}\s*\Z")
+_OPEN = lazy(r"(?<![\w+/=-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[A-Za-z])[\w+/=-]{10,}\s*\Z")
 
 
 class StreamMask:

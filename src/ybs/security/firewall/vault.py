@@ -47,6 +47,7 @@ _PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
 _TEMPLATE = lazy(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|\{\{[^}]*\}\}|<[^<>]*>|\[[^\[\]]*\]"
 )
+_DIGIT = lazy(rb"[0-9]")
 #: No folder is named by so many letters and digits in a random order.
 _LEAST_RANDOM = 12
 
@@ -196,3 +197,16 @@ def _forms(value: str) -> Iterator[bytes]:
         # Of base64 the characters that neighbours have a part in are left out.
         packed = b2a_base64(b"\0" * shift + raw, newline=False).rstrip(b"=")
         yield packed[(0, 2, 3)[shift] : len(packed) - (1 if (len(raw) + shift) % 3 else 0)]
+    if b"\n" in raw:  # its lines may stand apart, as with numbers before them
+        for line in raw.split(b"\n"):
+            yield from _own_words(line)
+
+
+def _own_words(line: bytes) -> Iterator[bytes]:
+    """Yield the words of a secret's line that ordinary text does not have."""
+    words = [word.strip(b"\"',;") for word in line.split()]
+    for word in words:
+        is_line = len(words) == 1 and len(word) >= LEAST_OWN and _DIGIT().search(word)
+        is_long = len(word) >= _LEAST_RANDOM and b":" not in word
+        if (is_line and not is_word(word)) or (is_long and is_random(word)):
+            yield word

@@ -194,7 +194,7 @@ class McpLink:
         for each in result.messages:
             output = _output([each.content])
             texts.append(output.output)
-        return "\n\n".join(texts)
+        return "\n".join(texts)  # no empty line: a secret that goes on in the next is known
 
     async def changes(self) -> AsyncGenerator[None]:
         """Yield when what the server offers may have changed; for modern servers. It ends where they have no such stream.

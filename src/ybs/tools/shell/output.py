@@ -111,6 +111,12 @@ class KeptBytes:
             self.size -= len(part)
         return part
 
+    def go_on(self, word: bytes) -> None:
+        """Begin with a word that was told before, where this goes on with it: nothing would mask the second half of a token."""
+        if _OPEN_WORD.fullmatch(word + self._head[:1]):
+            self._head[:0] = word
+            self.size += len(word)
+
 
 class OutputWindow:
     """Output on its way to the screen: the beginning whole, then a few lines now and then, so that it never stands still.
@@ -186,7 +192,8 @@ class CommandOutput:
         self._streams = [KeptBytes(most_chars) for _ in range(streams)]
         self._lock = threading.Lock()
         self._recent = bytearray()
-        self._open = b""
+        #: The word at the end that was kept back, and the one that was told all the same.
+        self._open = self._told = b""
         self.overflow = overflow
 
     @property
@@ -223,9 +230,14 @@ class CommandOutput:
         with self._lock:
             taken, fresh = self._streams[0], KeptBytes(self._most_chars)
             self._streams[0] = fresh
+            if taken.size:
+                taken.go_on(self._told)
+                self._told = b""
             if not is_last:
-                self._open = taken.split(self._open)
+                known, self._open = self._open, taken.split(self._open)
                 fresh.add(self._open)
+                if known and not self._open and taken.size == len(known):  # nothing but it
+                    self._told = known
         return taken
 
     def join(self) -> None:

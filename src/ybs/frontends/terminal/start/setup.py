@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.commands.model_choices import CLOUD, Settings, find_choices
-from ybs.config.addresses import is_loopback
+from ybs.config.addresses import is_loopback, shown_address
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, place_of
 from ybs.config.presets import PRESETS
@@ -386,7 +386,7 @@ def _model_at(endpoint: str, key: str, read: Read) -> tuple[str, str]:
     """Return a model of the server at this address, as the person chooses it, and the key that it took."""
     from ybs.providers.wires import clean_endpoint
 
-    found, key = _probed(endpoint, clean_endpoint(endpoint, "openai"), read, key)
+    found, key = _probed(endpoint, shown_address(clean_endpoint(endpoint, "openai")), read, key)
     return _one_of(found.models, read), key
 
 
