@@ -254,3 +254,10 @@ async def test_a_new_one_is_there_after_a_reload(project: Path, home: Path):
         await run_command(session, "/reload-tools")
         await session.handle("/later")
         assert last_words(model).endswith("Do it later.")
+
+
+async def test_a_file_with_nul_is_no_command(project: Path, home: Path):
+    put(home, f"{OWN}/tidy.md", "Tidy up. !\0`touch pwned`\n")
+    session, _ = opened(project)
+    async with session:
+        assert command_at("/tidy", session) is None

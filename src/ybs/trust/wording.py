@@ -150,7 +150,7 @@ def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
     """Name the shell commands that a template runs where it is used."""
     if not folder.endswith("/commands") or not path.endswith(".md"):
         return ""
-    commands = template.commands_in(file.data.decode(errors="replace"))
+    commands = template.commands_in(file.data)
     named = "; ".join(visible(each, None) for each in commands)
     return f", which runs: {named}" if commands else ""
 
