@@ -34,6 +34,21 @@ def test_colours_are_dropped_and_windows_line_ends_are_plain():
     assert printable("\x1b[1;31mred\x1b[0m\r\nnext\r\n") == "red\nnext\n"
 
 
+#: Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt): what a font draws nothing for.
+IGNORABLE = (
+    "00ad 034f 061c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164 fe00-fe0f feff ffa0 fff0-fff8"
+    " 1bca0-1bca3 1d173-1d17a e0000-e0fff"
+)
+
+
+def test_everything_that_a_font_draws_nothing_for_is_shown_between_letters():
+    for row in IGNORABLE.split():
+        first, _, last = row.partition("-")
+        for code in range(int(first, 16), int(last or first, 16) + 1):
+            assert printable(f"a{chr(code)}b") == f"a<U+{code:04X}>b"
+            assert list(hidden_characters(f"a{chr(code)}b")) == [f"U+{code:04X}"]
+
+
 def test_hidden_characters_are_named_once_each():
     assert list(hidden_characters("a\u202eb\u202ec\u200b")) == ["U+202E", "U+200B"]
     assert list(hidden_characters(PLAIN)) == []
