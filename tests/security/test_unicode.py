@@ -1,7 +1,7 @@
 """The output gate."""
 
 from rows import every_row
-from ybs.security.unicode import hidden_characters, printable
+from ybs.security.unicode import hidden_characters, printable, unabridged
 
 PLAIN = "def f():\n\treturn 'grün', '日本', '👩‍👩‍👧', 'می‌خواهم', '❤️'\n"
 
@@ -32,6 +32,12 @@ def test_what_acts_or_hides_is_shown(text: str, shown: str):
 
 def test_colours_are_dropped_and_windows_line_ends_are_plain():
     assert printable("\x1b[1;31mred\x1b[0m\r\nnext\r\n") == "red\nnext\n"
+
+
+def test_of_what_is_allowed_no_colour_and_no_line_end_is_dropped():
+    assert unabridged("s\x1b[;make\r\nnext\r\n") == "s␛[;make␍\nnext␍\n"
+    assert unabridged(PLAIN) is PLAIN
+    assert unabridged("\u202e\x1b[1m") == "<U+202E>␛[1m"
 
 
 #: Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt): what a font draws nothing for.

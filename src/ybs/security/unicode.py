@@ -71,10 +71,19 @@ def printable(text: str) -> str:
     Newline and tab stay, `\r\n` becomes a newline, colours are dropped, ESC is shown as U+241B, a C1
     control as `\x9b`, other characters as `<U+202E>`, long runs by their first. Of a heap of accents on one letter the first ones stay.
     """
+    if "\x1b" in text or "\r" in text:
+        text = re.sub(_COLOUR, "", text).replace("\r\n", "\n")
+    return unabridged(text)
+
+
+def unabridged(text: str) -> str:
+    """Return the text as `printable` does, but with a sign for every control character, those of colours and line ends too.
+
+    What a person is asked to allow is shown so: a shell does not read `;` and `m` as the end of a colour.
+    """
     if text.isascii() and not text.encode().translate(None, _PLAIN):
         return text
     if _SUSPECT().search(text) is not None:
-        text = re.sub(_COLOUR, "", text).replace("\r\n", "\n")
         text = _unsafe().sub(_shown, text)
     return text if text.isascii() else _heap().sub(_lowered, text)
 
