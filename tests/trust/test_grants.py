@@ -317,12 +317,31 @@ def test_the_commands_of_a_template_are_named(project: Path):
     ]
 
 
-def test_a_difference_is_escaped_and_bounded():
-    assert difference("a\n", "a\r\n") == "only line endings, or the end of the file, differ"
+def test_a_difference_is_escaped_and_whole():
+    assert difference("a\n", "a\r\n") == "@@ -1 +1 @@\n-a\n+a\\r"
+    assert difference("a", "a\n") == "@@ -1 +1,2 @@\n a\n+"
     assert difference("a\nb\nc\nd\ne\n", "a\nb\nx\nd\ne\n") == "@@ -2,3 +2,3 @@\n b\n-c\n+x\n d"
     shown = difference("a\n" * 200, "\x1b[2J\n" * 200)
     assert "\x1b" not in shown
-    assert shown.endswith("more lines")
+    assert shown.count("\n+\\x1b[2J") == 200
+
+
+def test_a_difference_shows_what_became_a_line_of_its_own():
+    was, now = "# notes:\u2028make\nexit 0\n", "# notes:\nmake\nexit 0\n"
+    assert (
+        difference(was, now) == "@@ -1,2 +1,3 @@\n-# notes:\\u2028make\n+# notes:\n+make\n exit 0"
+    )
+    words = "# " + "word " * 100
+    assert difference(f"{words}make\n", f"{words}\nmake\n") == (
+        "@@ -100,3 +100,3 @@\n word  …\n-word  …\n+word \n make"
+    )
+
+
+def test_a_difference_shows_the_changed_part_of_a_long_line():
+    was, now = ": " + "word " * 1000 + "ok\n", ": " + "word " * 1000 + "ok;make x\n"
+    assert difference(was, now) == "@@ -1001,2 +1001,4 @@\n word  …\n-ok\n+ok; …\n+make  …\n+x"
+    spaces = ": " + " " * 500
+    assert difference(f"{spaces}ok\n", f"{spaces}ok;make\n").endswith("\n-ok\n+ok; …\n+make")
 
 
 def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(

@@ -29,7 +29,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class FileDifference(Struct, frozen=True, kw_only=True):
-    """A file that is not as it was when the project was trusted; `difference` is a diff, escaped, cut."""
+    """A file that is not as it was when the project was trusted; `difference` is a diff, escaped."""
 
     path: str
     what: str
