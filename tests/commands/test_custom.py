@@ -1,6 +1,8 @@
 """Commands of the person's own: Markdown files that are sent with their arguments."""
 
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -83,6 +85,22 @@ async def test_files_and_commands_in_the_words_are_put_in(project: Path, home: P
         assert "Command: echo ran\nran\n[" in last_words(model)
         assert "Command: echo two\necho lines\ntwo\nlines\n[" in last_words(model)
         assert "```" not in last_words(model)
+
+
+@pytest.mark.integration
+async def test_what_a_command_of_a_template_prints_is_masked(project: Path, home: Path):
+    token = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
+    put(project, "s.txt", f"{token}\n")
+    put(home, f"{OWN}/look.md", "See !`cat s.txt`.")
+    session, model = opened(project)
+    printed = list[str]()
+    session.subscribe(lambda each: printed.append(str(each.event)))
+    async with session:
+        need_sandbox(session)
+        await session.handle("/look")
+    assert any("ToolPrinted" in each and "[ybs:secret:" in each for each in printed)
+    assert not any(token in each for each in printed)
+    assert token not in last_words(model)
 
 
 ATTACKS = ("!`touch pwned`", "```!\ntouch pwned\n```", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "x\ntouch pwned")  # fmt: skip

@@ -255,10 +255,11 @@ async def _output(session: Session, filling: Filling, command: TemplateCommand) 
 
 
 async def _run(session: Session, line: str) -> str:
-    """Run a command as a call of the model is run: hooks, policy and person are asked, and undo takes it back. Raises Refused."""
+    """Run a command as a call of the model is run: hooks, policy and person are asked, secrets are masked, and undo takes it back. Raises Refused."""
     arguments = Raw(json.encode({"command": line}))
     call = ToolCall(id=f"template_{next(_ids)}", name="run_shell", arguments=arguments)
-    result = await session.agent.toolbox.run(call, session.emit)
+    toolbox = session.environment.secrets.guarded(session.agent.toolbox)
+    result = await toolbox.run(call, session.emit)
     if result.is_refused:
         raise Refused(result.output, remedies=result.remedies)
     return injection(line, result.output)
