@@ -202,13 +202,13 @@ def difference(was: str, now: str) -> str:
     """Show all that has changed in a text, line by line, escaped; of a long line the pieces that differ."""
     if was.endswith("\n") and now.endswith("\n"):
         was, now = was[:-1], now[:-1]
-    shown = list(unified_diff([*_pieces(was)], [*_pieces(now)], n=1))[2:]
+    shown = list(unified_diff([*_split(was)], [*_split(now)], n=1))[2:]
     return "\n".join(
         visible(line.removesuffix("\n"), None) + " …" * (not line.endswith("\n")) for line in shown
     )
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split(text: str) -> Iterator[str]:
     """Yield the lines of a text with their ends, long ones in several pieces: of these the last one has the end."""
     for line in text.split("\n"):
         yield from _PIECE().findall(f"{line}\n") if len(line) > _LONGEST_LINE else [f"{line}\n"]
