@@ -539,9 +539,9 @@ GUESSED = "Zk3q9x7Lm2" + "Vw4"
     [
         ("DB_PASSWORD={}&&./b7 make", "DB_PASSWORD=#&&./b7 make"),
         ("DB_PASSWORD={}", "DB_PASSWORD=#"),
-        ("DB_PASSWORD={}$x&./b7", "DB_PASSWORD=#$x&./b7"),
+        ("DB_PASSWORD=" + "{}$x&./b7", "DB_PASSWORD=" + "#$x&./b7"),
         ("curl -H 'Authorization: Bearer {}'", "curl -H 'Authorization: Bearer #'"),
-        ("curl https://me:{}|b7;@h.example/", "curl https://me:#|b7;@h.example/"),
+        ("curl https://me:" + "{}|b7;@h.example/", "curl https://me:" + "#|b7;@h.example/"),
         ("DB_PASSWORD=&&./{}", "DB_PASSWORD=&&./{}"),  # the whole of what a shell would run
         ("DB_PASSWORD= {}x0", "DB_PASSWORD= {}x0"),
         ("test $token || {}x0", "test $token || {}x0"),
