@@ -1,6 +1,8 @@
 """Commands of the person's own: Markdown files that are sent with their arguments."""
 
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -83,6 +85,22 @@ async def test_files_and_commands_in_the_words_are_put_in(project: Path, home: P
         assert "Command: echo ran\nran\n[" in last_words(model)
         assert "Command: echo two\necho lines\ntwo\nlines\n[" in last_words(model)
         assert "```" not in last_words(model)
+
+
+@pytest.mark.integration
+async def test_what_a_command_of_a_template_prints_is_masked(project: Path, home: Path):
+    token = "ghp_" + "".join(Random(7).choices(ascii_letters + digits, k=36))
+    put(project, "s.txt", f"{token}\n")
+    put(home, f"{OWN}/look.md", "See !`cat s.txt`.")
+    session, model = opened(project)
+    printed = list[str]()
+    session.subscribe(lambda each: printed.append(str(each.event)))
+    async with session:
+        need_sandbox(session)
+        await session.handle("/look")
+    assert any("ToolPrinted" in each and "[ybs:secret:" in each for each in printed)
+    assert not any(token in each for each in printed)
+    assert token not in last_words(model)
 
 
 ATTACKS = ("!`touch pwned`", "```!\ntouch pwned\n```", "$(touch pwned)", "'; touch pwned; '", "`touch pwned`", "x\ntouch pwned")  # fmt: skip
@@ -254,3 +272,10 @@ async def test_a_new_one_is_there_after_a_reload(project: Path, home: Path):
         await run_command(session, "/reload-tools")
         await session.handle("/later")
         assert last_words(model).endswith("Do it later.")
+
+
+async def test_a_file_with_nul_is_no_command(project: Path, home: Path):
+    put(home, f"{OWN}/tidy.md", "Tidy up. !\0`touch pwned`\n")
+    session, _ = opened(project)
+    async with session:
+        assert command_at("/tidy", session) is None

@@ -1,5 +1,6 @@
 """Slash commands: plain answers, no request to the model."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -322,3 +323,11 @@ def test_a_name_of_another_agent_hides_no_command_and_leads_to_one() -> None:
     assert not set(ALIASES) & set(COMMANDS)
     assert not set(HINTS) & (set(COMMANDS) | set(ALIASES))
     assert set(ALIASES.values()) <= set(COMMANDS)
+
+
+async def test_the_reply_about_trust_shows_all_that_a_hook_runs(project, open_session: Open):
+    hook = {"command": "DB_PASSWORD=Zk3q9x7Lm2" + "&&./b7 true"}
+    (project / ".ybs.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
+    reply = await reply_to(open_session, "/trust")
+    assert "&&./b7 true" in shown(reply)
+    assert "Zk3q9x7Lm2" not in shown(reply)

@@ -4,9 +4,9 @@ from ybs.config.template import (
     Argument,
     TemplateArguments,
     TemplateCommand,
-    body_of,
     commands_in,
     parse,
+    parts_of,
 )
 
 HEAD = "---\ndescription: 'Do it'\nModel: x\n---\n"
@@ -26,8 +26,8 @@ def text_of(template: str, given: str) -> str:
 
 
 def test_the_head_is_apart() -> None:
-    assert body_of(f"{HEAD}\nBody\n") == "Body"
-    assert body_of("Body\n---\nx: y\n---\n") == "Body\n---\nx: y\n---"
+    assert parts_of(f"{HEAD}\nBody\n".encode()) == ({"description": "Do it", "Model": "x"}, "Body")
+    assert parts_of(b"Body\n---\nx: y\n---\n") == ({}, "Body\n---\nx: y\n---")
 
 
 def test_places_of_arguments() -> None:
@@ -52,7 +52,18 @@ def test_what_is_put_in_is_not_read_again() -> None:
 
 def test_commands_stand_in_lines_and_in_blocks() -> None:
     text = f"{HEAD}A !`git log $1` b\n```!\nls\n  make $2\n```\n```sh\nrm x\n```\n!``  ```!\n```!\n```\n!` `"
-    assert commands_in(text) == ["git log $1", "ls\n  make $2"]
-    assert commands_in("---\ndescription: !`rm x`\n---\nHello `!` you!") == []
+    assert commands_in(text.encode()) == ["git log $1", "ls\n  make $2"]
+    assert commands_in(b"---\ndescription: !`rm x`\n---\nHello `!` you!") == []
+    assert commands_in(b"Hello `!` you!") == []
     assert parse("!`a $1`") == (TemplateCommand(("a ", Argument("$1"))),)
     assert parse("```!\nls") == ("```!\nls",)  # it has no end
+
+
+def test_what_cannot_be_read_as_front_matter_is_run_and_so_it_is_shown() -> None:
+    assert commands_in(b"---\n!`make`\n---\nTidy up.\n") == ["make"]
+
+
+def test_a_file_with_nul_has_no_words_and_runs_nothing() -> None:
+    for data in (b"Tidy up. !\0`make`", b"Tidy up. !`make`\0", b"``\0`!\nmake\n```\n"):
+        assert parts_of(data) == ({}, "")
+        assert commands_in(data) == []

@@ -1,7 +1,7 @@
 """The output gate."""
 
 from rows import every_row
-from ybs.security.unicode import hidden_characters, printable
+from ybs.security.unicode import hidden_characters, printable, unabridged
 
 PLAIN = "def f():\n\treturn 'grün', '日本', '👩‍👩‍👧', 'می‌خواهم', '❤️'\n"
 
@@ -32,6 +32,27 @@ def test_what_acts_or_hides_is_shown(text: str, shown: str):
 
 def test_colours_are_dropped_and_windows_line_ends_are_plain():
     assert printable("\x1b[1;31mred\x1b[0m\r\nnext\r\n") == "red\nnext\n"
+
+
+def test_of_what_is_allowed_no_colour_and_no_line_end_is_dropped():
+    assert unabridged("s\x1b[;make\r\nnext\r\n") == "s␛[;make␍\nnext␍\n"
+    assert unabridged(PLAIN) is PLAIN
+    assert unabridged("\u202e\x1b[1m") == "<U+202E>␛[1m"
+
+
+#: Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt): what a font draws nothing for.
+IGNORABLE = (
+    "00ad 034f 061c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164 fe00-fe0f feff ffa0 fff0-fff8"
+    " 1bca0-1bca3 1d173-1d17a e0000-e0fff"
+)
+
+
+def test_everything_that_a_font_draws_nothing_for_is_shown_between_letters():
+    for row in IGNORABLE.split():
+        first, _, last = row.partition("-")
+        for code in range(int(first, 16), int(last or first, 16) + 1):
+            assert printable(f"a{chr(code)}b") == f"a<U+{code:04X}>b"
+            assert list(hidden_characters(f"a{chr(code)}b")) == [f"U+{code:04X}"]
 
 
 def test_hidden_characters_are_named_once_each():

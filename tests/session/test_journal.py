@@ -15,8 +15,9 @@ from opened import events_to
 from scripted import HttpError, OpenAIServer
 from ybs import Session
 from ybs.core.errors import YbsError
-from ybs.core.events import Noticed, SystemPrompted, Titled, ToolPrinted
+from ybs.core.events import Noticed, StateChanged, SystemPrompted, Titled, ToolPrinted
 from ybs.core.messages import ToolResult, UserMessage
+from ybs.core.open_question import OpenQuestion
 from ybs.testing import RecordedEvents, call
 from ybs.transcripts.store import SessionStore
 
@@ -233,3 +234,16 @@ async def test_incognito_and_no_saving_write_no_file_and_can_still_be_taken_back
                 await session.history.undo()
                 assert [words for _, words in session.history.prompts()] == ["first"]
     assert saved() == []
+
+
+async def test_what_is_asked_shows_all_that_a_shell_would_run(open_session: Open):
+    text = "DB_PASSWORD=Zk3q9x7Lm2" + "&&./b7 make"
+    question = OpenQuestion(id="1", name="run_shell", title="Run", preview=text)
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            masked = session.journal.masked(StateChanged(questions=(question,), waiting=(text,)))
+            asked = session.environment.mask_question(text, "a question")
+    assert "&&./b7" in asked
+    assert masked.questions[0].preview == "DB_PASSWORD=[ybs:secret:assigned-secret#1]&&./b7 make"
+    assert masked.waiting == ("DB_PASSWORD=[ybs:secret:assigned-secret#1] make",)

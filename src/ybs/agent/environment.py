@@ -385,6 +385,10 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         """Return a text with its secrets masked; `place` says where it stands, for the report."""
         return self.secrets.firewall.mask(text, place)
 
+    def mask_question(self, text: str, place: str) -> str:
+        """Return what a person is asked to allow with its secrets masked, but nothing that a shell would run."""
+        return self.secrets.firewall.asking().mask(text, place)
+
     def keep_output(self, text: str) -> str:
         """Write a tool's output where tools can read it; return the path, or "" where nothing may be written."""
         if not self.incognito.may_write:

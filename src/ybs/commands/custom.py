@@ -18,12 +18,9 @@ from msgspec.structs import replace
 from ybs.commands.command import Run, SlashCommand
 from ybs.commands.skills import forked, skill_commands
 from ybs.config.front_matter import (
-    BadFrontMatter,
     Fork,
     Value,
-    fields,
     fork_of,
-    split,
     text_of,
     without_effect,
 )
@@ -36,6 +33,7 @@ from ybs.config.template import (
     TemplatePart,
     arguments_in,
     parse,
+    parts_of,
 )
 from ybs.core.errors import Refused
 from ybs.core.events import Noticed
@@ -150,7 +148,7 @@ def _sending(template: _Template) -> Run:
         folder = template.plugin.folder if template.plugin is not None else None
         if folder is not None:  # its commands run its own programs
             session.environment.open_skill(folder)
-        pieces = parse(template.text.replace("\0", ""))
+        pieces = parse(template.text)
         arguments = TemplateArguments(pieces, argument, str(folder or ""))
         filling = Filling(pieces, arguments, is_own=template.is_own)
         if template.fork is None:
@@ -257,10 +255,11 @@ async def _output(session: Session, filling: Filling, command: TemplateCommand) 
 
 
 async def _run(session: Session, line: str) -> str:
-    """Run a command as a call of the model is run: hooks, policy and person are asked, and undo takes it back. Raises Refused."""
+    """Run a command as a call of the model is run: hooks, policy and person are asked, secrets are masked, and undo takes it back. Raises Refused."""
     arguments = Raw(json.encode({"command": line}))
     call = ToolCall(id=f"template_{next(_ids)}", name="run_shell", arguments=arguments)
-    result = await session.agent.toolbox.run(call, session.emit)
+    toolbox = session.environment.secrets.guarded(session.agent.toolbox)
+    result = await toolbox.run(call, session.emit)
     if result.is_refused:
         raise Refused(result.output, remedies=result.remedies)
     return injection(line, result.output)
@@ -268,10 +267,9 @@ async def _run(session: Session, line: str) -> str:
 
 def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> Iterator[_Template]:
     name = stem.lower().replace(" ", "-")
-    text = data.decode(errors="replace")
-    if not _NAME.fullmatch(name) or not text.strip():
+    said, body = parts_of(data)
+    if not _NAME.fullmatch(name) or not (said or body):
         return
-    said, body = _parts(text)
     first = next((line.strip("# ") for line in body.splitlines() if line.strip("# ")), "")
     takes = "[ARGUMENTS]"
     yield _Template(
@@ -284,15 +282,6 @@ def _template(stem: str, place: str, data: bytes, *, is_own: bool = False) -> It
         fork=fork_of(said),
         idle=tuple(without_effect(said)),
     )
-
-
-def _parts(text: str) -> tuple[dict[str, Value], str]:
-    """Return the front matter and the words below it; what cannot be read as front matter is part of the words."""
-    try:
-        head, body = split(text)
-        return fields(head), body.strip()
-    except BadFrontMatter:
-        return {}, text.strip()
 
 
 def _hint(said: Mapping[str, Value]) -> str:

@@ -196,7 +196,8 @@ def _shown(session: Session, reply: Reply) -> Reply:
     from ybs.session.masking import mask
 
     firewall = session.environment.secrets.firewall
-    text, diff = (mask(firewall, Text(text=each)).text for each in (reply.text, reply.diff))
+    text = mask(firewall.asking(), Text(text=reply.text)).text  # a person may be asked with it
+    diff = mask(firewall, Text(text=reply.diff)).text
     tables = tuple(_shown_table(mask(firewall, each)) for each in reply.tables)
     notes = tuple(printable(mask(firewall, Text(text=each)).text) for each in reply.notes)
     menu = reply.menu

@@ -29,7 +29,7 @@ class Item(Struct, frozen=True, kw_only=True):
 
 
 class FileDifference(Struct, frozen=True, kw_only=True):
-    """A file that is not as it was when the project was trusted; `difference` is a diff, escaped, cut."""
+    """A file that is not as it was when the project was trusted; `difference` is a diff, escaped."""
 
     path: str
     what: str
@@ -42,7 +42,6 @@ class VariableUse(Struct, frozen=True, kw_only=True):
     name: str
     server: str
     place: str
-    is_remote: bool
 
     @property
     def words(self) -> str:
@@ -79,8 +78,8 @@ class Review(Struct, frozen=True, kw_only=True):
         return not self.is_trusted and not self.problem and any(item.asks for item in self.items)
 
     def is_key(self, use: VariableUse) -> bool:
-        """Return whether this would send the key of a provider to another address, which no grant allows."""
-        return use.is_remote and use.name in self.keys
+        """Return whether this would give the key of a provider to a server of the project's, which no grant allows."""
+        return use.name in self.keys
 
     @property
     def grantable(self) -> tuple[VariableUse, ...]:

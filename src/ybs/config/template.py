@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct
 
-from ybs.config.front_matter import BadFrontMatter, split
+from ybs.config.front_matter import BadFrontMatter, Value, fields, split
 from ybs.core.lazy import lazy
 
 #: A fenced block whose first line is ```!, or !`command` in a line.
@@ -81,17 +81,25 @@ def parse(text: str) -> tuple[TemplatePart, ...]:
     return (*pieces, *_with_arguments(text[at:]))
 
 
-def body_of(text: str) -> str:
-    """Return the text below the front matter; all of it where that cannot be read."""
+def parts_of(data: bytes) -> tuple[dict[str, Value], str]:
+    """Return the front matter of a template's file and the words below it; what cannot be read as front matter is part of the words.
+
+    A file with NUL is no text: it is a template without any words.
+    """
+    text = "" if b"\0" in data else data.decode(errors="replace")
     try:
-        return split(text)[1].strip()
+        head, body = split(text)
+        return fields(head), body.strip()
     except BadFrontMatter:
-        return text.strip()
+        return {}, text.strip()
 
 
-def commands_in(text: str) -> list[str]:
-    """Return the shell commands that a template runs, as they stand in it."""
-    return [each.source for each in parse(body_of(text)) if isinstance(each, TemplateCommand)]
+def commands_in(data: bytes) -> list[str]:
+    """Return the shell commands that a template's file runs, as they stand in it."""
+    if b"!`" not in data and b"```!" not in data:  # most have none, and need no reader of YAML
+        return []
+    pieces = parse(parts_of(data)[1])
+    return [each.source for each in pieces if isinstance(each, TemplateCommand)]
 
 
 def arguments_in(pieces: Sequence[TemplatePart]) -> Iterator[Argument]:

@@ -55,7 +55,7 @@ def _full(parts: Parts, path: str) -> str:
 
 def _programs_in_commands(content: PluginFiles, parts: Parts) -> Iterator[str]:
     for path in parts.commands:
-        for command in commands_in(content.files[path].data.decode(errors="replace")):
+        for command in commands_in(content.files[path].data):
             yield f"runs when you type the command of {path}, where the mode allows it: {plain(command)}"
 
 

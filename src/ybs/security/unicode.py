@@ -9,7 +9,7 @@ from ybs.core.lazy import lazy
 #: All that may have to be made visible. Most of the writing systems' own joiners are at home where they
 #: stand; `_hidden` tells.
 _SUSPECTS = (
-    "\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 #: What no ASCII text that is safe to show has more than: newline, tab, and what is printed.
@@ -20,7 +20,7 @@ _SUSPECT = lazy(f"[{_CONTROLS}\ud800-\udfff{_SUSPECTS}]")
 _COLOUR = "\x1b\\[[0-9;:]*m"
 
 _ALWAYS = (
-    "\u00ad\u115f\u1160\u17b4\u17b5\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+    "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 #: Right-to-left letters; scripts whose letters join or not by a sign; scripts without spaces; pictures.
@@ -71,10 +71,19 @@ def printable(text: str) -> str:
     Newline and tab stay, `\r\n` becomes a newline, colours are dropped, ESC is shown as U+241B, a C1
     control as `\x9b`, other characters as `<U+202E>`, long runs by their first. Of a heap of accents on one letter the first ones stay.
     """
+    if "\x1b" in text or "\r" in text:
+        text = re.sub(_COLOUR, "", text).replace("\r\n", "\n")
+    return unabridged(text)
+
+
+def unabridged(text: str) -> str:
+    """Return the text as `printable` does, but with a sign for every control character, those of colours and line ends too.
+
+    What a person is asked to allow is shown so: a shell does not read `;` and `m` as the end of a colour.
+    """
     if text.isascii() and not text.encode().translate(None, _PLAIN):
         return text
     if _SUSPECT().search(text) is not None:
-        text = re.sub(_COLOUR, "", text).replace("\r\n", "\n")
         text = _unsafe().sub(_shown, text)
     return text if text.isascii() else _heap().sub(_lowered, text)
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ybs.config.private_file import open_to_read
 from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
@@ -155,8 +157,11 @@ class Journal:
 
     def masked(self, state: events.StateChanged) -> events.StateChanged:
         """Return where a session stands with its secrets masked."""
-        has_words = state.questions or state.waiting or state.steps
-        return mask(self._firewall(), state) if has_words else state
+        if not (state.questions or state.waiting or state.steps):
+            return state
+        firewall = self._firewall()
+        asked = tuple(mask(firewall.asking(), each) for each in state.questions)
+        return replace(mask(firewall, replace(state, questions=())), questions=asked)
 
     def _add_others(self, event: Event, clean: Event, agent: str, started_by: str) -> None:
         """Write down what a sub-agent tells, which is not part of the conversation."""

@@ -122,9 +122,7 @@ def variables_of(section: Any) -> Iterator[VariableUse]:
         with suppress(ValueError):
             place = origin_of(url) if url else place
         for variable in variables_in(entry):
-            yield VariableUse(
-                name=variable, server=visible(name), place=visible(place), is_remote=bool(url)
-            )
+            yield VariableUse(name=variable, server=visible(name), place=visible(place))
 
 
 def _address_in(entry: Any) -> str:

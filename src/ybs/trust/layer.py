@@ -148,7 +148,7 @@ class ProjectLayer:
         for name, entry in section.items():
             uses = [*variables_of({name: entry})]
             if names := [use.name for use in uses if review.is_key(use)]:
-                why = f"it would send the key of a provider, {', '.join(names)}, to {uses[0].place}"
+                why = f"it would give the key of a provider, {', '.join(names)}, to {uses[0].place}"
             elif names := [use.name for use in uses if use not in review.granted]:
                 why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
             else:
@@ -231,7 +231,16 @@ class ProjectLayer:
             self._early.append(f"{MCP_FILE}: IGNORED as a whole, because it is not UTF-8 text")
             return None
         document = self._parse(self.file.parent / MCP_FILE, text)
-        return document if document and is_object(document.tree.get(_SERVERS)) else None
+        servers: Any = document.tree.get(_SERVERS) if document else None
+        if document is None or not is_object(servers):
+            return None
+        # An entry that two files make would be one that neither of them shows.
+        others: Any = self.powerful.values.get(_SERVERS)
+        for name in [each for each in servers if is_object(others) and each in others]:
+            del servers[name]
+            why = f"ignored, because {self.file.name} has a server of this name too"
+            document.warn((_SERVERS, name), why)
+        return document
 
     def _parse(self, path: Path, text: str | None) -> SettingsDocument | None:
         try:

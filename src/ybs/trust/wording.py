@@ -13,13 +13,15 @@ from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
+from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import CommandReach
 
 #: Finds what the words of a command reach.
 Find: TypeAlias = Callable[[tuple[str, ...]], CommandReach]
-MOST_DIFFERENCE_LINES = 60
+#: A longer line is compared in pieces, in characters.
 _LONGEST_LINE = 400
+_PIECE = lazy(r"[^\s;]{1,200}[\s;]*|[\s;]+")
 _KINDS = {
     ".ybs/agents": "defines a kind of sub-agents",
     ".claude/agents": "defines a kind of sub-agents",
@@ -150,7 +152,7 @@ def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
     """Name the shell commands that a template runs where it is used."""
     if not folder.endswith("/commands") or not path.endswith(".md"):
         return ""
-    commands = template.commands_in(file.data.decode(errors="replace"))
+    commands = template.commands_in(file.data)
     named = "; ".join(visible(each, None) for each in commands)
     return f", which runs: {named}" if commands else ""
 
@@ -197,14 +199,19 @@ def words_in(value: Any) -> Iterator[str]:
 
 
 def difference(was: str, now: str) -> str:
-    """Show what has changed in a text, line by line, escaped."""
-    shown = list(unified_diff(was.splitlines(), now.splitlines(), lineterm="", n=1))[2:]
-    lines = [visible(line, _LONGEST_LINE) for line in shown[:MOST_DIFFERENCE_LINES]]
-    if not shown:
-        lines = ["only line endings, or the end of the file, differ"]
-    if len(shown) > MOST_DIFFERENCE_LINES:
-        lines.append(f"... and {len(shown) - MOST_DIFFERENCE_LINES} more lines")
-    return "\n".join(lines)
+    """Show all that has changed in a text, line by line, escaped; of a long line the pieces that differ."""
+    if was.endswith("\n") and now.endswith("\n"):
+        was, now = was[:-1], now[:-1]
+    shown = list(unified_diff([*_split(was)], [*_split(now)], n=1))[2:]
+    return "\n".join(
+        visible(line.removesuffix("\n"), None) + " …" * (not line.endswith("\n")) for line in shown
+    )
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield the lines of a text with their ends, long ones in several pieces: of these the last one has the end."""
+    for line in text.split("\n"):
+        yield from _PIECE().findall(f"{line}\n") if len(line) > _LONGEST_LINE else [f"{line}\n"]
 
 
 def _words_of(section: str, name: str, value: Any) -> str:

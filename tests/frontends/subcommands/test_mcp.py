@@ -180,11 +180,15 @@ def test_servers_of_other_agents_are_shown_and_added(ybs, home, monkeypatch):
     code, out, err = ybs("mcp", "import")
     assert (code, out) == (0, "")
     assert err.endswith("No MCP servers were found that are not there yet.\n")
-    hidden = {"command": "x", "args": ["run", "#" * 30_000, "--token", "rm -r x"]}
+    code = "DB_PASSWORD=Zk3q9x7Lm2" + "&&./b7 x"
+    hidden = {"command": "x", "args": [code, "#" * 30_000, "--token", "rm -r x"]}
     hidden["env"] = {"X_TOKEN": "$(rm -r y)", "Y_TOKEN": "########"}
     (home / "mine.json").write_text(json.dumps({"mcpServers": {"x": hidden}}))
     out = ybs("mcp", "import", str(home / "mine.json"))[1]
-    assert f'args "run"; "{"#" * 30_000}"; "--token"; "rm -r x", env X_TOKEN "$(rm -r y)"' in out
+    assert (
+        f'assigned-secret#1]&&./b7 x"; "{"#" * 30_000}"; "--token"; "rm -r x", env X_TOKEN "$(rm -r y)"'
+        in out
+    )
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
 

@@ -25,7 +25,7 @@ from ybs.frontends.terminal.words import (
 
 
 def test_an_unknown_tool_keeps_its_name_and_hides_no_control_character() -> None:
-    assert verb("web\x1b[0m") == "web"
+    assert verb("web\x1b[0m") == "web␛[0m"
     assert verb("web\x1b]0;x\x07") == "web␛]0;x␇"
     assert verb("run_shell") == "shell"
     assert verb("shell_job") == "job"

@@ -551,3 +551,39 @@ def test_an_own_secret_is_found_as_a_page_and_php_write_it() -> None:
     own = "k9@Lm/4w+" + "Zt!7q#Rb&x"
     for text in (html.escape(own), own.replace("/", r"\/")):
         assert Firewall(own=[own]).mask(f"it is {text} ok") == "it is [ybs:secret:own-secret#1] ok"
+
+
+GUESSED = "Zk3q9x7Lm2" + "Vw4"
+
+
+@every_row(
+    "text, shown",
+    [
+        ("DB_PASSWORD={}&&./b7 make", "DB_PASSWORD=#&&./b7 make"),
+        ("DB_PASSWORD={}", "DB_PASSWORD=#"),
+        ("DB_PASSWORD=" + "{}$x&./b7", "DB_PASSWORD=" + "#$x&./b7"),
+        ("curl -H 'Authorization: Bearer {}'", "curl -H 'Authorization: Bearer #'"),
+        ("curl https://me:" + "{}|b7;@h.example/", "curl https://me:" + "#|b7;@h.example/"),
+        ("DB_PASSWORD=&&./{}", "DB_PASSWORD=&&./{}"),  # the whole of what a shell would run
+        ("DB_PASSWORD= {}x0", "DB_PASSWORD= {}x0"),
+        ("test $token || {}x0", "test $token || {}x0"),
+        ("echo pass=\n{}x0", "echo pass=\n{}x0"),
+        ("echo own&{}", "echo #"),  # known exactly
+    ],
+)
+def test_in_a_question_no_guess_hides_what_a_shell_would_run(text: str, shown: str):
+    firewall = Firewall(None, [f"own&{GUESSED}"])
+    masked = firewall.asking().mask(text.format(GUESSED))
+    for kind in KINDS:
+        masked = masked.replace(f"[ybs:secret:{kind}#1]", "#")
+    assert masked == shown.format(GUESSED)
+    assert not firewall.vault.learned
+
+
+def test_in_a_question_no_private_key_hides_what_a_shell_would_run():
+    key = private_key(Random(1))
+    lines = key.splitlines()
+    text = "\n".join((lines[0], "./b7;", *lines[1:]))
+    masked = Firewall().asking().mask(text)
+    assert masked.startswith(f"{lines[0]}\n./b7;\n[ybs:secret:private-key#")
+    assert not any(line in masked for line in lines[1:-1] if len(line) >= 40)

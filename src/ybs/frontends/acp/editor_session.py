@@ -27,7 +27,7 @@ from ybs.frontends.acp.updates import Update, Updates, chunk, note, plan_of
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Send
 from ybs.frontends.markdown import fenced, markdown_of
 from ybs.frontends.serve.sessions import HostedSession, Watcher
-from ybs.security.unicode import printable
+from ybs.security.unicode import unabridged
 from ybs.session.feed import FellBehind
 from ybs.session.inbox import InboxLine
 from ybs.session.questions import NO, choices_of
@@ -62,14 +62,14 @@ async def asked(client: Any, session_id: str, question: OpenQuestion, *, has_for
 async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -> Answer:
     choices = {str(number): choice for number, choice in enumerate(choices_of(question))}
     options = [
-        schema.PermissionOption(option_id=key, name=printable(each.label), kind=_KINDS[each.kind])
+        schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.kind])
         for key, each in choices.items()
     ]
     title = question.preview if question.choices is not None else question.title
     who = "" if question.agent in ("", MAIN) else f"{question.agent}: "
     text = helpers.tool_content(helpers.text_block(_text_of(question)))
     call = helpers.update_tool_call(
-        question.id.partition("/")[0], title=printable(who + title), content=[text]
+        question.id.partition("/")[0], title=unabridged(who + title), content=[text]
     )
     outcome = (await client.request_permission(session_id, call, options)).outcome
     chosen = choices.get(getattr(outcome, "option_id", ""))
@@ -79,11 +79,11 @@ async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -
 def _text_of(question: OpenQuestion) -> str:
     """Return what the person reads before they answer."""
     language = "diff" if question.preview.startswith("--- ") else ""
-    body = fenced(printable(question.preview), language) if question.preview else ""
+    body = fenced(unabridged(question.preview), language) if question.preview else ""
     lines = [] if question.choices is not None else [body]
-    lines += [f"Asked because {printable(question.reason)}."] if question.reason else []
-    lines += [f"**Warning: {printable(each)}**" for each in question.warnings]
-    return "\n\n".join(filter(None, lines)) or printable(question.title)
+    lines += [f"Asked because {unabridged(question.reason)}."] if question.reason else []
+    lines += [f"**Warning: {unabridged(each)}**" for each in question.warnings]
+    return "\n\n".join(filter(None, lines)) or unabridged(question.title)
 
 
 async def _by_form(
@@ -93,13 +93,15 @@ async def _by_form(
     known = {str(number): choice for number, choice in enumerate(choices)}
     fields: dict[str, Any] = {}
     if known:
-        picks = [schema.EnumOption(const=key, title=printable(each)) for key, each in known.items()]
+        picks = [
+            schema.EnumOption(const=key, title=unabridged(each)) for key, each in known.items()
+        ]
         fields[_PICKED] = field(type="string", title="Answer", one_of=picks)
     title = "Or in your own words" if known else "Answer"
     fields[_OWN] = field(type="string", title=title)
     form = schema.ElicitationSchema(properties=fields, required=[] if known else [_OWN])
     mode = schema.ElicitationFormSessionMode(session_id=session_id, requested_schema=form)
-    reply = await client.create_elicitation(printable(question.preview), mode)
+    reply = await client.create_elicitation(unabridged(question.preview), mode)
     said: dict[str, Any] = (reply.content if reply.action == "accept" else None) or {}
     words = str(said.get(_OWN) or "").strip() or known.get(str(said.get(_PICKED)), "")
     return Answer(is_allowed=True, reason=words) if words else NO

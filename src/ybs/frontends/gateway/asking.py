@@ -22,7 +22,7 @@ from ybs.frontends.gateway.formatting import literal
 from ybs.frontends.gateway.outbox import Outbox, of_ledger
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
-from ybs.security.unicode import printable
+from ybs.security.unicode import unabridged
 from ybs.session.questions import NO, Choice, choices_of
 from ybs.session.session import Session
 
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 def plain(text: str) -> str:
     """Return Markdown that shows a text as it is, in one line: names and titles are chosen by others."""
-    return literal(printable(text))
+    return literal(unabridged(text))
 
 
 async def nothing() -> None:
@@ -122,7 +122,7 @@ class Buttons:
         for number, label in enumerate(labels):
             token = f"{self._worker}.{secrets.token_urlsafe(16)}"
             self._shown[token] = place, of, number
-            rows.append((Button(first_words(printable(label), _LONGEST_LABEL), token),))
+            rows.append((Button(first_words(unabridged(label), _LONGEST_LABEL), token),))
         for token in list(self._shown)[: max(0, len(self._shown) - _MOST_BUTTONS)]:
             del self._shown[token]
         return tuple(rows)
@@ -234,7 +234,7 @@ class ChatQuestions:
     async def _post_file(self, asked: _Asked, place: ChatPlace) -> None:
         ending = "diff" if asked.question.preview.startswith("--- ") else "txt"
         name = f"question-{asked.id}.{ending}"
-        data = printable(asked.question.preview).encode()
+        data = unabridged(asked.question.preview).encode()
         file = OutgoingFile(name=name, data=data, media_type="text/plain")
         text, post_id = f"Question `{asked.id}` in full:", f"ask:{asked.id}:file{len(asked.posts)}"
         await self.outbox.post(place, text, id=post_id, file=file)
@@ -344,11 +344,11 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
     question = asked.question
     who = "" if question.agent in ("", MAIN) else f"{plain(question.agent)}: "
     if asked.is_own:
-        return f"{who}{printable(question.preview)}"
+        return f"{who}{unabridged(question.preview)}"
     lines = [f"**{who}{plain(question.title)}?**"]
     if is_elsewhere:
         lines.append(f"A guest's session asks ({plain(asked.chat.person)}).")
-    if shown := printable(question.preview):
+    if shown := unabridged(question.preview):
         if len(question.preview) > LONGEST_SHOWN:
             shown = f"{shown[:_BEGINNING]}\n… (the whole of it is in the file question-{asked.id})"
         lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))

@@ -216,7 +216,7 @@ class ToolServer:
         self._environment, self._toolbox = environment, toolbox
         self._emit, self._hooks = emit, hooks
         self._numbers = count(1)
-        self._pending = PendingAnswers(environment.mask)
+        self._pending = PendingAnswers(environment.mask_question)
         #: Held by a call that may change something: those come one after the other.
         self._changing = asyncio.Lock()
 
@@ -279,7 +279,7 @@ class ToolServer:
         if not can_ask(session):
             return refuse
         if session.can_send_request:
-            return asking_now(session, context.request_id, self._environment.mask)
+            return asking_now(session, context.request_id, self._environment.mask_question)
         return self._pending.asking(call, params)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:

@@ -320,7 +320,7 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
     if not found:
         tell("No MCP servers were found that are not there yet.")
         return code
-    mask = environment_of(options, loaded).secrets.firewall.mask
+    mask = environment_of(options, loaded).secrets.firewall.asking().mask
     for name, each in found.items():  # whole, but for keys: this is what the person says yes to
         write(f"{name} ({each.place}): {_shown(each, mask)}")
         write(f"  It {given(each.server.needs)}.")

@@ -33,7 +33,7 @@ from ybs.frontends.terminal.words import (
     verb,
 )
 from ybs.frontends.web import markup
-from ybs.security.unicode import printable
+from ybs.security.unicode import printable, unabridged
 from ybs.session.reply import Cell, CellKind, Reply, Table, TerminalActions
 from ybs.tools.calls.describing import one_line, subject
 from ybs.tools.editing.diff import diff_of_change
@@ -290,12 +290,12 @@ def _question(question: OpenQuestion) -> Record:
         "tool": one_line(question.name),
         "agent": "" if question.agent in ("", MAIN) else one_line(question.agent),
         "body": markup.diff(body) if is_change else _whole(body, is_code=is_about_call),
-        "warnings": [printable(each) for each in question.warnings],
-        "reason": printable(question.reason),
+        "warnings": [unabridged(each) for each in question.warnings],
+        "reason": unabridged(question.reason),
         "choices": _choices(question, with_network=False),
         "with_network": _choices(question, with_network=True) if question.offers_network else [],
         "needs_network": question.needs_network,
-        "withheld": printable(question.withheld),
+        "withheld": unabridged(question.withheld),
         "is_call": is_about_call,
     }
 
@@ -304,7 +304,7 @@ def _whole(body: str, *, is_code: bool) -> str:
     """Return all that is asked about, with long gaps in it counted instead of shown."""
     import re  # few sessions ask
 
-    words = printable(body).strip("\n")
+    words = unabridged(body).strip("\n")
     words = re.sub(
         f"[ \t\u00a0\u2000-\u200a\u3000]{{{_GAPS},}}",
         lambda gap: f" <{len(gap[0])} spaces> ",
@@ -324,7 +324,7 @@ def _whole(body: str, *, is_code: bool) -> str:
 
 def _choices(question: OpenQuestion, *, with_network: bool) -> list[Record]:
     return [
-        {"key": key, "label": printable(label), "says": {**says, "with_network": with_network}}
+        {"key": key, "label": unabridged(label), "says": {**says, "with_network": with_network}}
         for key, label, says in choices_of(question, with_network=with_network)
     ]
 

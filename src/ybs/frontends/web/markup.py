@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from ybs.frontends.terminal.words import shown_line
-from ybs.security.unicode import printable
+from ybs.security.unicode import printable, unabridged
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -194,7 +194,7 @@ class _Row(Struct):
 
 def diff(words: str, name: str = "") -> str:
     """Return a unified diff as a table with the old lines beside the new ones, the changed words marked. Of a long one the rest is folded, and plain."""
-    lines = printable(words).strip("\n").split("\n")
+    lines = unabridged(words.replace("\r\n", "\n")).strip("\n").split("\n")
     rows, language = list(_rows(lines)), _language(name or _name_in(lines))
     shown, rest = rows[:MOST_ROWS], rows[MOST_ROWS:]
     body, left = "", _MOST_COMPARED

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy, deepcopy
 from typing import Any, cast
 
 import msgspec
@@ -23,7 +24,7 @@ from ybs.security.firewall.engine import (
 )
 from ybs.security.firewall.leaves import Leaves, joined
 from ybs.security.firewall.report import SecretsReport
-from ybs.security.firewall.rules import ASSIGNED, KINDS
+from ybs.security.firewall.rules import ASSIGNED, GUESSED, KINDS, OWN
 from ybs.security.firewall.vault import Vault
 from ybs.security.firewall.views import SEPARATOR, TextView
 
@@ -79,6 +80,11 @@ _APART = SEPARATOR.decode()
 #: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096
+#: What ends a word of a shell's, words of private keys, and what a command may begin behind.
+_WORD_ENDS = lazy(rb"[\s;|&$`()<>]")
+_KEY_WORDS = lazy(rb"[\w+/=-]{40,}")
+_COMMAND_BEGINS = lazy(rb"(?:[;|&(`\n]|\w=[ \t])[ \t\"'\\]*\Z")
+_MOST_GAP = 32
 _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 
 
@@ -137,6 +143,17 @@ class Firewall:
         self._memory = FindingCache()
         #: What was known of secrets when the memory was begun.
         self._learned = self.vault.learned
+        self._hides_code = True
+
+    def asking(self) -> "Firewall":
+        """Return a firewall for what a person is asked to allow: what is found by its looks hides nothing there that a shell would run.
+
+        It keeps what it finds to itself, since that may be the first part of a value, and a word.
+        """
+        other = copy(self)
+        other.report, other._memory, other._hides_code = SecretsReport(), FindingCache(), False
+        other.vault = deepcopy(self.vault)
+        return other
 
     @contextmanager
     def unreported(self) -> Generator[None]:
@@ -205,6 +222,8 @@ class Firewall:
         """Return the secrets in the bytes, also in what they say when encodings and disguises are undone."""
         room = _MOST_TIMES * len(data) + _LEAST_ROOM
         found = _Search(self.engine, self.vault, room).spans(data)
+        if not self._hides_code:
+            found = list(_beside_code(data, found))
         if b"[ybs:secret:" in data:
             found = _outside_placeholders(data, found)
         return _on_characters(data, merged(found)) if found else found
@@ -342,6 +361,21 @@ def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:
             found.append((place, place + len(value), kind))
             place = data.find(value, place + len(value))
     return found
+
+
+def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
+    """Yield the first word of each value that is not known exactly, and of private keys each that is long; nothing of what may be a command."""
+    for start, end, kind in spans:
+        if kind == OWN:
+            yield start, end, kind
+        elif kind == "private-key":
+            yield from ((*found.span(), kind) for found in _KEY_WORDS().finditer(data, start, end))
+        else:
+            found = _WORD_ENDS().search(data, start, end)
+            stop = found.start() if found else end
+            before = data[max(0, start - _MOST_GAP) : start]
+            if start < stop and not (kind in GUESSED and _COMMAND_BEGINS().search(before)):
+                yield start, stop, kind
 
 
 def _outside_placeholders(data: bytes, spans: Sequence[Span]) -> list[Span]:

@@ -283,4 +283,6 @@ RULES: tuple[SecretRule, ...] = (
     *_SPOKEN,
     ASSIGNED,
 )
+#: What only the words around it say to be a secret.
+GUESSED: frozenset[str] = frozenset(rule.kind for rule in (*_SPOKEN, ASSIGNED))
 KINDS: frozenset[str] = frozenset(rule.kind for rule in RULES) | {OWN}

@@ -14,7 +14,7 @@ from ybs.core.ports import Toolbox
 from ybs.core.wording import first_words
 from ybs.security.paths.path_text import path_of
 from ybs.security.paths.roots import Roots
-from ybs.security.unicode import printable
+from ybs.security.unicode import unabridged
 from ybs.tools.calls.tool_names import own_name
 
 _VERBS: Final = {
@@ -89,7 +89,7 @@ def subject(arguments: bytes) -> str:
 
 def one_line(text: str) -> str:
     """Make the text one printable line."""
-    return " ".join(printable(text).split())
+    return " ".join(unabridged(text).split())
 
 
 def _given(arguments: bytes) -> dict[str, Any]:

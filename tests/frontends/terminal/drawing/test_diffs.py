@@ -35,6 +35,10 @@ def test_lines_have_their_numbers_and_the_file_and_its_hunks_are_not_repeated() 
     ]
 
 
+def test_no_part_of_a_line_is_taken_for_a_colour() -> None:
+    assert drawn(HEAD + "@@ -1 +1 @@\n-a\r\n+s\x1b[;make\n") == ["    1 -a", "    1 +s␛[;make"]
+
+
 def test_the_names_are_drawn_where_there_are_several_files() -> None:
     other = "--- /dev/null\n+++ b.py\n@@ -0,0 +1 @@\n+x"
     text = f"{HEAD}@@ -1 +1 @@\n-a\n+b\n{other}"

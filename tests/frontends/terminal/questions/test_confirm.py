@@ -95,7 +95,12 @@ def test_hidden_and_acting_characters_are_made_visible() -> None:
     shown = drawn(question_of(body="ls\u202e\x1b[8m; rm x\x1b[0m\r"))
     assert "\x1b" not in shown
     assert "\u202e" not in shown
-    assert "ls<U+202E>; rm x" in shown
+    assert "ls<U+202E>␛[8m; rm x␛[0m␍" in shown
+
+
+def test_nothing_of_a_command_is_taken_for_a_colour() -> None:
+    command = "grep -c s\x1b[;make notes.txt"
+    assert "grep -c s␛[;make notes.txt" in drawn(question_of(body=command))
 
 
 def test_a_command_in_another_folder_names_that_folder() -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import NARROW, cells, wrap_words
-from ybs.security.unicode import printable
+from ybs.security.unicode import unabridged
 
 #: Lines of a diff that are shown below its step; of a new file the first ones.
 MAX_DIFF, MAX_NEW = 40, 12
@@ -39,7 +39,7 @@ def diff_lines(
     text: str, width: int, paint: Paint, signs: Signs, *, has_names: bool = False
 ) -> list[str]:
     """Draw a unified diff whole, long lines folded; the names of its files only with `has_names`."""
-    lines = printable(text).expandtabs(_TAB).strip("\n").split("\n")
+    lines = unabridged(text.replace("\r\n", "\n")).expandtabs(_TAB).strip("\n").split("\n")
     rows = _rows(lines, has_names=has_names)
     if len(rows) <= _MOST_ROWS and len(text) <= _MOST_CHARACTERS:
         _mark_words(rows)

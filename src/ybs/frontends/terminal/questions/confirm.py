@@ -21,7 +21,7 @@ from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, fold, one_line, shorten, wrap_marked, wrap_words
-from ybs.security.unicode import printable
+from ybs.security.unicode import unabridged
 from ybs.session.status import Status
 
 if TYPE_CHECKING:
@@ -223,9 +223,9 @@ def question_text(question: Question, state: Status, host: Host, canvas: Canvas)
     end = ":" if _has_more(question) else "?"
     above, below = _title(f"{who}{end}", width, paint), list[str]()
     if question.reason:
-        below += [paint.dim(f"  {line}") for line in fold(printable(question.reason), width - 4)]
+        below += [paint.dim(f"  {line}") for line in fold(unabridged(question.reason), width - 4)]
     for warning in question.warnings:
-        first, *rest = fold(printable(warning), width - 6)
+        first, *rest = fold(unabridged(warning), width - 6)
         below.append(f"  {paint.warn('!')} {paint.bold(first)}")
         below += [f"    {paint.bold(line)}" for line in rest]
     keys = choice_lines(question, width, paint, signs)
@@ -254,16 +254,16 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
         sandbox = "outside the sandbox" if " outside the sandbox" in preview.title else sandbox
         place = next(iter(preview.paths), folder)
         how = " in the background" if " in the background" in preview.title else ""
-        return printable(f"{name} wants to run{how}, in {host.short(place)}, {sandbox}")
+        return unabridged(f"{name} wants to run{how}, in {host.short(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
     # What is ybs's own says its place itself.
     where = f", in {host.short(folder)}" if preview.paths else ""
-    return printable(f"{name} wants to {what}{where}")
+    return unabridged(f"{name} wants to {what}{where}")
 
 
 def whole_body(question: Question) -> str:
     """Return all that is asked about, with long gaps in it counted instead of shown."""
-    text = printable(question.preview.body or question.preview.title).strip("\n")
+    text = unabridged(question.preview.body or question.preview.title).strip("\n")
     text = _GAP.sub(lambda gap: f" <{len(gap[0])} spaces> ", text)
     text = _EMPTY_LINES.sub(lambda gap: f"\n<{gap[0].count(chr(10)) - 1} empty lines>\n", text)
     lines = text.count("\n") + 1
@@ -401,9 +401,9 @@ def _in_rows(words: Sequence[str], width: int, paint: Paint) -> list[str]:
 
 def grant_text(question: Question | OpenQuestion, *, with_network: bool = False) -> str:
     """Show the rule that "always" stores, in words where its grammar is not plain, or where it is the whole command."""
-    rule = printable(question.network_grant if with_network else question.grant)
+    rule = unabridged(question.network_grant if with_network else question.grant)
     preview = question.preview
-    command = printable(preview if isinstance(preview, str) else preview.body).strip()
+    command = unabridged(preview if isinstance(preview, str) else preview.body).strip()
     if command and command in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):
         return f"this very command{', with network' * with_network}"
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule
@@ -411,13 +411,13 @@ def grant_text(question: Question | OpenQuestion, *, with_network: bool = False)
 
 def withheld_text(question: Question) -> str:
     """Return why "always" is not offered; empty where it is."""
-    return f'"Always" is not offered: {printable(question.withheld)}' if question.withheld else ""
+    return f'"Always" is not offered: {unabridged(question.withheld)}' if question.withheld else ""
 
 
 def answer_text(answer: Answer, question: Question) -> str:
     """Return the answer as text, for the record on the screen."""
     if question.choices is not None:
-        return printable(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
+        return unabridged(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
     grant = grant_text(question, with_network=answer.with_network)
     how = _how(question, with_network=answer.with_network)
     yes = f"[i] in the sandbox{how}" if question.outside == "needed" else f"[y] yes{how}"
@@ -429,7 +429,7 @@ def answer_text(answer: Answer, question: Question) -> str:
         (answer.is_allowed, yes),
         (answer.reason == NO_REASON, "[n] no"),
     )
-    because = f"[r] no, because: {printable(answer.reason)}"
+    because = f"[r] no, because: {unabridged(answer.reason)}"
     return next((text for is_meant, text in words if is_meant), because)
 
 

@@ -21,7 +21,7 @@ from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.tty import NARROW, columns, fit_width
 from ybs.security.gate import ask_line, put
-from ybs.security.unicode import printable
+from ybs.security.unicode import unabridged
 
 if TYPE_CHECKING:
     from ybs.config.host import Host
@@ -128,14 +128,14 @@ async def ask(question: Question, sandbox: str) -> Answer:
     """Ask whether one call may run, with `sandbox` around it; everything that is not clearly a yes is a no."""
     lines = [f"{wish(question, str(Path.cwd()), sandbox, this_host())}:"]
     lines.append(marked_body(question))
-    lines += [f"Asked because {printable(question.reason)}."] if question.reason else []
-    lines += [f"Warning: {printable(warning)}" for warning in question.warnings]
+    lines += [f"Asked because {unabridged(question.reason)}."] if question.reason else []
+    lines += [f"Warning: {unabridged(warning)}" for warning in question.warnings]
     how = "yes, no or no because ..."
     if question.choices is not None:
         lines += [f"{key}: {label}" for key, label in options_of(question)[:-2]]
         how = "with a number or in your own words"
     text = "\n".join([*lines, f"Answer {how}: "])
-    put(fit_encoding(printable(text), sys.stderr.encoding), sys.stderr, end="")
+    put(fit_encoding(unabridged(text), sys.stderr.encoding), sys.stderr, end="")
     with InputLines(monotonic) as typed:
         said = await typed.read_answer() or ""
     if question.choices is not None:
