@@ -1,6 +1,8 @@
 """Every file of a project that a command reaches is bound to the trust, however it is spelled."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import pytest
 
 from rows import every_row
 from trusting import give_trust, is_trusted, put, trusted, wanting
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, ToolError
+from ybs.trust.decision import reach_unchanged
 from ybs.trust.reach import CommandReach, reach
 from ybs.trust.wording import lines_of
 
@@ -393,6 +396,69 @@ def test_a_link_that_leads_elsewhere_asks_again(tree: Path) -> None:
         (tree / name).unlink()
         (tree / name).symlink_to(old)
         assert is_trusted(tree), name
+
+
+def _gone(file: Path) -> None:
+    file.unlink()
+
+
+def _dangles(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/tmp/nothing-there.sh")
+
+
+def _fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _folder_dangles(file: Path) -> None:
+    shutil.rmtree(file.parent)
+    file.parent.symlink_to("/tmp/nothing-there")
+
+
+def _folder_gone(file: Path) -> None:
+    shutil.rmtree(file.parent)
+
+
+def _new_module(file: Path) -> None:
+    (file.parent / "deep").mkdir()
+    (file.parent / "deep/__init__.py").symlink_to("/tmp/nothing-there.py")
+
+
+def _new_library(file: Path) -> None:
+    put(file.parent, "deep.cpython-311-x86_64-linux-gnu.so", "x")
+
+
+@pytest.mark.parametrize(
+    "command, change",
+    [
+        (command, change)
+        for command in ("sh x/y/deep.sh", "cd x/y && sh deep.sh", "./absolute/deep.sh")
+        for change in (_gone, _dangles, _fifo, _folder, _folder_dangles, _folder_gone)
+    ]
+    + [("cd x/y; python3 -m deep", change) for change in (_gone, _new_module, _new_library)],
+)
+def test_all_that_a_command_reached_has_to_be_there_as_it_was(tree: Path, command, change):
+    put(tree, "x/y/deep.py", "")
+    review = trusted(tree, group(command)).review
+    assert review is not None
+    reach_unchanged(review, (command,), tree, tree.parent)
+    change(tree / ("x/y/deep.py" if "python3" in command else "x/y/deep.sh"))
+    with pytest.raises(ToolError, match="is not the program that you trust"):
+        reach_unchanged(review, (command,), tree, tree.parent)
+
+
+def test_a_link_that_leads_to_nothing_is_bound_and_a_pipe_is_not_trusted(tree: Path) -> None:
+    (tree / "none.sh").symlink_to("/tmp/nothing-there.sh")
+    assert found(tree, "sh none.sh").files == ("none.sh",)
+    os.mkfifo(tree / "pipe.sh")
+    assert "not a regular file" in wanting(tree, group("sh pipe.sh")).problem
 
 
 def test_outputs_and_other_files_change_without_a_question(tree: Path) -> None:

@@ -10,9 +10,9 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from msgspec import Struct
@@ -108,13 +108,16 @@ class CommandReach(Struct, frozen=True):
     unknown: tuple[str, ...]
 
 
-def reach(texts: Sequence[str], folder: Path, home: Path) -> CommandReach:
+def reach(
+    texts: Sequence[str], folder: Path, home: Path, trusted: Collection[str] = ()
+) -> CommandReach:
     """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path.
 
     Several words, a program's that is started without a shell, are never known: what serves runs more than it names.
+    A file that is `trusted` is reached where it has gone, too.
     """
     is_shell = len(texts) == 1
-    search = _Search(str(folder), str(home))
+    search = _Search(str(folder), str(home), trusted)
     search.follow(texts[0] if is_shell else shlex.join(texts))
     unknown = dict.fromkeys(search.problems)
     if not is_shell:
@@ -168,8 +171,10 @@ def _named(words: Sequence[str], own: Iterable[str]) -> list[str]:
 class _Search:
     """Looks for files below one folder that the parts of a text name."""
 
-    def __init__(self, folder: str, home: str) -> None:
+    def __init__(self, folder: str, home: str, trusted: Collection[str] = ()) -> None:
         self.folder, self.home = folder.rstrip("/"), home
+        self._trusted = frozenset(trusted)
+        self._trusted_folders = {str(up) for path in trusted for up in PurePosixPath(path).parents}
         self.files, self.regular, self.words = set[str](), dict[str, None](), set[str]()
         self.problems = list[str]()
         self._bases = dict.fromkeys((self.folder,))
@@ -181,7 +186,7 @@ class _Search:
         while done < len(self._bases):
             base = list(self._bases)[done]
             done += 1
-            names = _names_in(base)
+            names = self._names_in(base)
             for candidate in candidates:
                 first = candidate.partition("/")[0]
                 if names is None or first.casefold() in names or not _IS_PLAIN.match(first):
@@ -227,14 +232,17 @@ class _Search:
             return
         links: list[str] = []
         place, mode = self._walk(path, links)
-        if not mode:
-            return
-        self.files.update(links)
+        found = place.removeprefix(f"{self.folder}/")
+        if not mode and found in self._trusted_folders:
+            mode = stat.S_IFDIR
+        is_file = bool(mode) and not stat.S_ISDIR(mode)
+        if mode or found in self._trusted:
+            self.files.update(links)
+        if is_file or found in self._trusted:
+            self.files.add(found)
         if stat.S_ISDIR(mode):
             self._enter(place)
         elif stat.S_ISREG(mode):
-            found = place[len(self.folder) + 1 :]
-            self.files.add(found)
             self.regular[found] = None
 
     def _add_matches(self, path: str) -> None:
@@ -280,7 +288,7 @@ class _Search:
                     links.append(here[len(self.folder) + 1 :])
                     return self._behind(here, parts[number + 1 :], links)
             except (OSError, ValueError):
-                return here, 0
+                return "/".join((here, *parts[number + 1 :])), 0
         return here, mode
 
     def _behind(self, link: str, rest: list[str], links: list[str]) -> tuple[str, int]:
@@ -289,7 +297,18 @@ class _Search:
         is_here = self._is_inside(os.path.normpath(to)) or self._is_inside(os.path.realpath(to))
         if is_here and len(links) < _MOST_LINKS:
             return self._walk(os.path.normpath(to), links)
-        return link, stat.S_IFLNK if os.path.exists(link) else 0  # noqa: PTH110
+        return link, stat.S_IFLNK  # where it leads to nothing here, the sandbox may have something
+
+    def _names_in(self, folder: str) -> set[str] | None:
+        """Return the names in a folder without their case, which some systems ignore; None where it cannot be listed."""
+        top = folder[len(self.folder) + 1 :]
+        below = [path for path in self._trusted if not top or path.startswith(f"{top}/")]
+        try:
+            names = os.listdir(folder)  # noqa: PTH208
+        except OSError:
+            return None
+        names += [path.removeprefix(f"{top}/").partition("/")[0] for path in below]
+        return {name.casefold() for name in names}
 
     def _is_inside(self, path: str) -> bool:
         return path == self.folder or path.startswith(f"{self.folder}/")
@@ -327,9 +346,9 @@ def _module(name: str) -> Iterator[str]:
     parts = name.strip(".").split(".")
     for count in range(1, len(parts) + 1):
         path = "/".join(parts[:count])
-        yield f"{path}/__init__.py"
+        yield from (f"{path}/__init__.py", f"{path}/__init__.*so")
     whole = "/".join(parts)
-    yield from (f"{whole}.py", f"{whole}/__main__.py")
+    yield from (f"{whole}.*so", f"{whole}.py", f"{whole}/__main__.py")
     if len(parts) > 1:  # the last one may be a name in the module
         yield "/".join(parts[:-1]) + ".py"
 
@@ -340,11 +359,3 @@ def _app_names(text: str) -> Iterator[str]:
         name, colon, rest = word.strip("\"'").partition(":")
         if colon and not rest.startswith("//") and _MODULE.match(name):
             yield name
-
-
-def _names_in(folder: str) -> set[str] | None:
-    """Return the names in a folder without their case, which some systems ignore; None where it cannot be listed."""
-    try:
-        return {name.casefold() for name in os.listdir(folder)}  # noqa: PTH208
-    except OSError:
-        return None
