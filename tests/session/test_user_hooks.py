@@ -600,6 +600,32 @@ async def test_a_hook_whose_program_lies_in_the_project_by_path_only_reads_it(
         (project / "out/made").unlink(missing_ok=True)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+@pytest.mark.parametrize("place", ["bin", "/tmp", "/tmp/xfs-1a2b3c"])
+async def test_a_program_that_a_command_puts_where_path_leads_does_not_write(
+    project, home, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    (project / "out").mkdir()
+    monkeypatch.setenv("PATH", f"/tmp/xfs-1a2b3c:{project}/bin:{os.environ['PATH']}")
+    trusted(project, {"hooks": {"PreToolUse": [hook('"ca"t Makefile || exit 0')]}})
+    options = Options(host=this_host(), folder=project)
+    environment = environment_of(options, load_settings(options))
+    if environment.sandbox.backend.name != "bubblewrap":
+        pytest.skip("NOT TESTED: needs bubblewrap")
+    (one,) = read(environment.loaded.config.hooks).hooks
+    program = (
+        f"mkdir -p bin {place}; cd {place}; printf '#!/bin/sh\\n: > out/made' > cat; chmod +x cat"
+    )
+    link = f"; [ {place} = /tmp ] && ln -s /tmp/cat {project}/bin/cat"
+    planted = await run_hook(
+        replace(one, command=program + link, project="write"), b"{}", environment
+    )
+    await run_hook(one, b"{}", environment)
+    await environment.aclose()
+    assert (project / "bin/cat").is_symlink() == (place == "/tmp"), planted
+    assert not (project / "out/made").exists()
+
+
 async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(playing, project):
     script = [call("read_file", path=".ybs.json"), "Done."]
     trusted(project, {"hooks": {"PreToolUse": [hook("if [ -e x.sh ]; then sh x.sh; fi")]}})

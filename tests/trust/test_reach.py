@@ -436,7 +436,7 @@ def _new_library(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command, change",
+    ("command", "change"),
     [
         (command, change)
         for command in ("sh x/y/deep.sh", "cd x/y && sh deep.sh", "./absolute/deep.sh")

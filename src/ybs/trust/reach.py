@@ -128,6 +128,11 @@ def reach(
     return CommandReach(tuple(sorted(search.files)), tuple(unknown))
 
 
+def programs_of(text: str) -> list[str]:
+    """Return the programs that a shell's plain command runs, as the shell reads their names; none where it may be more."""
+    return [words[0] for words in _simple_commands(text)]
+
+
 def _unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
     """Yield what a shell's command runs that is not known; `own` are the files of the project that it names."""
     is_long = max(map(len, text.split("\n"))) > _LONGEST_LINE
