@@ -288,7 +288,7 @@ NOT_PLAIN = [
 NOT_KNOWN = [
     *("git status --short", "git log -1 > x", "git commit", "git -C x status", "git --exec-path=x status", "git diff --ext-diff", "git diff '' --ext-diff", "git show --textconv", "git diff -Oh", "git diff --output=h"),
     *("git grep -Omake x", "git", "git stash", "git checkout x", "git diff --no-index h x", "git -p log", "git diff --no-ext-diff -O h", "g=x git status"),
-    *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -j 2 .", "isort '' --jobs=2", "isort -qj2 .", "black .", "rustfmt x"),
+    *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -q src", "black .", "rustfmt x"),
     *("cd", "cd -", "cd ..", "cd x/../..", "cd /usr", "cd ~/x", "cd +1", "cd x y", 'cd "${PWD}x"', 'cd "$PWD"x', 'cd "$PWD"/..', "exit x", "exit 1 2", "exit 'a[0]'"),
     *("curl -K h x", "wget x", "find . -name x", "rg x", "xargs rm", "env true", "exec true", "command true", "nice true", "timeout 5 true", "sudo true", "eval true"),
     *(". h", "source h", "sh h", "bash h", "./h", "x/h", "h", "sed -i x h", "awk x", "python3 h", "set h", "shift", "unset x", "export x", "hash -p h ls", "enable -f h x"),
@@ -308,7 +308,7 @@ def test_what_is_not_plain_or_not_known_is_unknown(tree: Path, words: str) -> No
         "jq . data.json",
         "jq -r .tool_input.file_path",
         "ruff check --fix .; ruff format . 2>&1 || exit 2",
-        "ruff format src tests && isort -q --profile black src\ngofmt -w x.go;",
+        "ruff format src tests\ngofmt -w x.go;",
         "shfmt -w x/h | tee -a out.log",
         "echo ran >&2; echo \"it's done!\" >>'my log'",
         'echo \'done; (ok)\' "it\'s" a\\ b \'é\' "say \\"x\\"\\n" c:d,e=f%g@h+i',

@@ -83,13 +83,13 @@ _NO_PROGRAM: Final = re.compile(
 _TEST = r"(?:\n-[defhLnrswxz]\n.*|\n(?!-).*\n!?=\n.*)"
 #: Programs that run no other one and load no code, with the words that they may have, each behind a line feed. `black` is none: where
 #: Python starts processes anew (macOS, and all systems from 3.14 on), it imports `multiprocessing` from the folder that it works in.
+#: `isort` is none: where a setting says `skip_gitignore`, it runs git, and git what a repository in the project names.
 _KNOWN: Final[Mapping[str, re.Pattern[str]]] = {
     program: re.compile(words)
     for programs, words in (
         ("echo : true false pwd cat tac head tail wc nl cut tr uniq paste fold grep ls stat basename dirname realpath", r"(?:\n.*)*"),
         ("readlink cmp diff comm cksum sha256sum cp mv rm touch mkdir rmdir tee date sleep id whoami uname jq", r"(?:\n.*)*"),
         ("ruff gofmt gofumpt shfmt shellcheck clang-format stylua taplo notify-send say afplay paplay aplay", r"(?:\n.*)*"),
-        ("isort", r"(?:\n(?:-[cqv]|--(?:check|check-only|diff|quiet|profile(?:=\w+)?)|[^-\n].*))*"),
         ("sort", r"(?:\n(?!--).*)*"),
         ("printf", r"\n(?!-)(?:[^%\n\x02]|%[s%])*(?:\n.*)*"),
         ("test", _TEST),
