@@ -41,6 +41,8 @@ class Program(Struct, frozen=True):
     in_project: str = ""
     #: For such a one, what it is run with, by the path from the project's folder: itself, and what it may load from beside it.
     files: Mapping[str, ProjectFile] = {}
+    #: The settings of a trusted project name it, or its folder, wherever that lies.
+    is_named_by_project: bool = False
 
 
 class ProgramRun(Struct, frozen=True, kw_only=True):
@@ -208,9 +210,9 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
 
 
 def _given(job: ProgramRun) -> list[str]:
-    """Return the variables that a run gets: a program of the project never has the key of a provider."""
-    names = job.needs.environment
-    return [name for name in names if not (job.program.in_project and name in job.keys)]
+    """Return the variables that a run gets: a program of the project, or one that it names, never has the key of a provider."""
+    is_projects = job.program.in_project or job.program.is_named_by_project
+    return [name for name in job.needs.environment if not (is_projects and name in job.keys)]
 
 
 def input_of(given: bytes) -> BinaryIO | None:
