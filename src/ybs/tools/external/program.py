@@ -18,6 +18,7 @@ from ybs.config.review import ProjectFile
 from ybs.config.schema import ToolNeeds
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.security.paths.roots import is_led_out
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
@@ -117,6 +118,8 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
         shown += [path for path in needed if starter.may_show(path)]
     for name in needs.read:
         path = roots.host.expand(name, roots.folder).resolve()
+        if is_led_out(name, roots.folder):
+            raise ToolError(f"It needs to read {name}, which leads out of the project by a link.")
         if not starter.may_show(path):
             raise ToolError(f"It needs to read {name}, which no program may be shown.")
         shown += [path] if path.exists() else []
