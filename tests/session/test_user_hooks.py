@@ -1,8 +1,10 @@
 """Hooks of the person: what they are told, what they may say, and what becomes of those that misbehave."""
 
 import json
+import marshal
 import os
 import sys
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -624,6 +626,24 @@ async def test_a_program_that_a_command_puts_where_path_leads_does_not_write(
     await environment.aclose()
     assert (project / "bin/cat").is_symlink() == (place == "/tmp"), planted
     assert not (project / "out/made").exists()
+
+
+def plant_in_cache(module: Path) -> None:
+    """Have Python run something else in the place of a module: nothing compares the two."""
+    code = compile("open('owned', 'w')", module.name, "exec")
+    cache = Path(cache_from_source(str(module)))
+    cache.parent.mkdir()
+    cache.write_bytes(MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + marshal.dumps(code))
+
+
+async def test_what_lies_in_a_cache_of_python_beside_a_module_is_not_run(playing, project: Path):
+    module = put(project, "check.py", "open('made', 'w')")
+    trusted(project, {"hooks": {"PreToolUse": [hook("python3 -m check", project="write")]}})
+    async with playing([call("read_file", path=".ybs.json"), "Done."]) as (session, _, _):
+        plant_in_cache(module)
+        await session.send("Go on.")
+    assert (project / "made").exists()
+    assert not (project / "owned").exists()
 
 
 async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(playing, project):

@@ -426,6 +426,9 @@ def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
     if hook.source == "own":
         return Launch(command, with_git_setting({**start.environ, **added}))
     read_only = hook.source == "project" and _is_read_only(hook, environment, start)
+    if not read_only or environment.sandbox.is_off:
+        # What lies in a `__pycache__` of the project is not bound to the trust, and Python would run it.
+        added = {**added, "PYTHONPYCACHEPREFIX": os.devnull}
     starter = environment.workspace.shells.starter
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
