@@ -35,7 +35,7 @@ _INTERPRETERS: Final = re.compile(
 )
 #: How commands name the project's folder, and other variables or outputs that stand in a word.
 _PROJECT = re.compile(
-    r"\$\{?(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b(?::?-[^{}\s]*)?\}?"
+    r"\$(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b|\$\{(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b[^{}]*\}"
     r"|\$\(\s*(?:pwd(?:\s+-[LP])?|git rev-parse --show-toplevel)\s*\)|`\s*(?:pwd|git rev-parse --show-toplevel)\s*`"
 )
 _HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?=/)")
@@ -48,10 +48,14 @@ _OUTPUT = re.compile(
 )
 _BETWEEN = re.compile(r"[\s;|&()<>=:,@\"'`\[\]{}#]+")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
-_IMPORTED = re.compile(r"(?:-\w*m\s*|\b(?:import|from)\s+)([A-Za-z_][\w.]*)")
+_IMPORTED = re.compile(
+    r"(?:-\w*m\s*|\b(?:import|from)\s+|\b(?:__import__|import_module)\s*\(\s*)((?:[A-Za-z_][\w.]*(?:\s+as\s+\w+)?(?:\s*,\s*)?)+)"
+)
+_USED = re.compile(r"(?:-[mM]-?|\b(?:use|require)\s+)([A-Za-z_]\w*(?:::\w+)*)")
 _QUOTES = re.compile(r"[\"'\\]")
 #: Stands for what a variable says.
 _ANY = "\x02"
+_ANY_TOP = re.compile(rf"{_ANY}(?=[\"']?/)")
 _GLOB = re.compile(r"[*?\x02]|\[[^\]]*\]")
 _SOURCED = re.compile(r"(?:\A|[\s;&|(\"'])\.\s")
 #: Where a command begins in a script, behind what only starts another one.
@@ -205,14 +209,19 @@ class _Search:
         found = dict.fromkeys(_words(plain))
         loose = _VARIABLE.sub(_ANY, plain)
         found |= dict.fromkeys(_words(loose))
+        found |= dict.fromkeys(_words(_ANY_TOP.sub(".", loose)))
         self.words = {word.rpartition("/")[2] for word in found}
         bare = _QUOTES.sub("", plain)
-        modules = [name for match in _IMPORTED.finditer(bare) for name in _module(match[1])]
+        imported = [each for match in _IMPORTED.finditer(bare) for each in match[1].split(",")]
+        modules = [name for each in imported if each.strip() for name in _module(each.split()[0])]
         modules += [
             name for word in found if _MODULE.match(word) and "." in word for name in _module(word)
         ]
         modules += [name for word in _app_names(plain) for name in _module(word)]
         found |= dict.fromkeys(modules)
+        if "perl" in self.words:
+            names = (match[1].replace("::", "/") for match in _USED.finditer(bare))
+            found |= dict.fromkeys(f"{name}.pm" for name in names)
         if not self.words.isdisjoint(("node", "nodejs")):
             ends = (".js", ".mjs", ".cjs", ".json", "/index.js")
             found |= {f"{word}{end}": None for word in list(found) for end in ends}
