@@ -19,12 +19,13 @@ from trusting import put
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import run_hook
-from ybs.config.host import Host
+from ybs.config.host import REPOSITORY_MARKS, Host
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import OwnPrograms, Start, away_from, start_folder
+from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident
 from ybs.security.sandbox.landlock import Landlock, open_kernel
@@ -441,6 +442,19 @@ async def test_in_a_folder_of_a_repository_nothing_leads_to_its_top_either(
                 await hooked(found, command)
                 ran = attack.stolen() != []
                 assert ran is (action == "give"), command
+
+
+@every_row("mark", REPOSITORY_MARKS)
+def test_the_top_of_every_kind_of_repository_is_known(mark: str, home: Path) -> None:
+    top = home / f"src{mark}"
+    (top / "b/c").mkdir(parents=True)
+    (top / mark).touch()
+    assert this_host().whole_project(top / "b/c") == top
+
+
+def test_what_files_are_protected_for_is_known_as_a_repository() -> None:
+    assert set(REPOSITORY_MARKS) >= REPOSITORIES
+    assert {".sl", "_darcs", ".fslckout"} <= {*REPOSITORY_MARKS}
 
 
 def test_the_repository_around_a_folder_is_the_outermost_below_the_home_folder(tmp_path: Path):

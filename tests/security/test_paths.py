@@ -34,6 +34,19 @@ def test_p01_a_path_outside_is_refused_and_its_folder_can_be_added(roots: Roots,
         assert caught.value.remedies == (Remedy("add_folder", folder),)
 
 
+def test_a_relative_folder_of_the_settings_leaves_the_project_by_no_link(project: Path, home: Path):
+    for name in ("documents", "shared"):
+        (home / name).mkdir()
+    (project / "build").symlink_to(home / "documents")
+    (project / "up").symlink_to("..")
+    (project / "inside").mkdir()
+    (project / "within").symlink_to("inside")
+    (project.parent / "beside").mkdir(exist_ok=True)
+    names = ("./", "build", f"up/{home.name}/documents", "within", "../beside", "~/shared")
+    tops = {project, project / "inside", project.parent / "beside", home / "shared"}
+    assert set(Roots(this_host(), project, names).folders) == {each.resolve() for each in tops}
+
+
 def test_p02_a_folder_whose_name_begins_like_the_root_is_outside(roots: Roots, project: Path):
     twin = project.parent / (project.name + "2")
     twin.mkdir()

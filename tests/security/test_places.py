@@ -9,7 +9,7 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import places as places_module
-from ybs.security.sandbox.places import lies_in, see, switched_on, system_folders
+from ybs.security.sandbox.places import lies_in, see, seen_path, switched_on, system_folders
 
 
 def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> None:
@@ -24,6 +24,19 @@ def test_the_home_folder_and_what_holds_it_are_no_project(tmp_path: Path) -> Non
 def test_folders_of_the_system_are_no_project(folder: str) -> None:
     with pytest.raises(Refused, match="belongs to the system"):
         see(Host.of({"HOME": str(Path("/nonexistent"))}), Path(folder))
+
+
+def test_programs_are_not_looked_for_where_the_sandbox_has_something_else(project: Path, home: Path) -> None:  # fmt: skip
+    (home / ".cargo/bin").mkdir(parents=True)
+    (home / "bin").mkdir()
+    (home / "env").mkdir()
+    (home / "env/pyvenv.cfg").touch()
+    (home / "env/bin").mkdir()
+    (home / "linked").symlink_to("/usr/bin")
+    kept = [f"{project}/.venv/bin", "/usr/bin", f"{home}/.cargo/bin", f"{home}/env/bin", "/opt/x"]
+    left = [f"{home}/bin", f"{home}/linked", f"{home}/.local/bin", "/tmp/xfs-1", "/var/tmp/x"]
+    environ = {"PATH": ":".join([*left, *kept]), "VIRTUAL_ENV": f"{home}/env"}
+    assert seen_path(environ, home, project) == ":".join(kept)
 
 
 def test_a_link_to_the_home_folder_is_the_home_folder(tmp_path: Path) -> None:

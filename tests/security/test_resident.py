@@ -1,9 +1,11 @@
 """Programs that run beside a session: what they see and change, in each sandbox of Linux, by what they print and leave."""
 
+import marshal
 import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,7 @@ def place(project: Path) -> Path:
 def look(project: Path, place: Path, port: int = 1, /, **given: Any) -> str:
     """Start a look around and return what it prints."""
     command = ("/bin/bash", "-c", LOOK, "look", str(project), str(place), str(port))
-    wanted = Resident(key="mcp-demo", command=command, **given)
+    wanted = Resident(**{"key": "mcp-demo", "command": command, **given})
     launch = start_resident(this_host(), project, wanted)
     try:
         done = subprocess.run(
@@ -97,6 +99,22 @@ def test_it_reads_the_project_and_has_a_home_of_its_own_that_stays(
     assert not (place / "kept").exists()
     if kind == "bubblewrap":
         assert (home_of(this_host(), "mcp-demo") / "temporary/home/kept").exists()
+
+
+@pytest.mark.integration
+def test_python_keeps_what_it_compiles_in_its_home_and_takes_nothing_of_the_project(project: Path, place: Path, kind: str):  # fmt: skip
+    module = project / "served.py"
+    module.write_text("print('trusted')")
+    cache = Path(cache_from_source(str(module)))
+    cache.parent.mkdir()
+    code = marshal.dumps(compile("print('owned')", "served.py", "exec"))
+    cache.write_bytes(MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + code)
+    command = ("/bin/sh", "-c", 'cd "$0"; python3 -m served; echo $PYTHONPYCACHEPREFIX=$HOME/.cache/python', str(project))  # fmt: skip
+    said, _, rest = look(project, place, command=command).partition("\n")
+    assert said == "trusted"
+    prefix, home = rest.strip().split("=")
+    assert prefix == home
+    assert not prefix.startswith(str(project))
 
 
 @pytest.mark.integration
@@ -274,7 +292,7 @@ class FakeBackend:
 
     def launch(self, command: Sequence[str], folder: Path, environ: object, access: Access) -> Launch:  # fmt: skip
         self.asked.append((command[3:], folder, access))
-        return Launch(command, {}, scratch="/goes/with/the/session")
+        return Launch(command, {"HOME": "/home"}, scratch="/goes/with/the/session")
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock (reduced)"])

@@ -121,6 +121,15 @@ async def test_a_session_shows_such_a_warning_once_also_after_new(home, project)
     assert "As it stands it does nothing." in warning
 
 
+def test_a_folder_that_is_not_opened_as_a_link_leads_out_is_named(home: Path, project: Path):
+    (project / "build").symlink_to(home)
+    file = place(home, '{"safety": {"sandbox_allowed_paths":\n["./", "build"]}}')
+    found = opened(Options.of(project, {"provider": "openai", "model": "x"}))
+    (warning,) = found.loaded.warnings
+    assert warning.startswith(f"{file}:2: safety.sandbox_allowed_paths[1]: 'build': a link leads")
+    assert found.roots.folders == (project.resolve(),)
+
+
 def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(home, project, monkeypatch):
     file = place(home, '{"profiles":\n{"strict":\n{"safety": {"deny":\n["gti"]}}}}')
     with pytest.raises(ConfigError) as caught:

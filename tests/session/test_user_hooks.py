@@ -1,8 +1,10 @@
 """Hooks of the person: what they are told, what they may say, and what becomes of those that misbehave."""
 
 import json
+import marshal
 import os
 import sys
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -598,6 +600,50 @@ async def test_a_hook_whose_program_lies_in_the_project_by_path_only_reads_it(
         await environment.aclose()
         assert (project / "out/made").exists() is (name == "other")
         (project / "out/made").unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+@pytest.mark.parametrize("place", ["bin", "/tmp", "/tmp/xfs-1a2b3c"])
+async def test_a_program_that_a_command_puts_where_path_leads_does_not_write(
+    project, home, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    (project / "out").mkdir()
+    monkeypatch.setenv("PATH", f"/tmp/xfs-1a2b3c:{project}/bin:{os.environ['PATH']}")
+    trusted(project, {"hooks": {"PreToolUse": [hook('"ca"t Makefile || exit 0')]}})
+    options = Options(host=this_host(), folder=project)
+    environment = environment_of(options, load_settings(options))
+    if environment.sandbox.backend.name != "bubblewrap":
+        pytest.skip("NOT TESTED: needs bubblewrap")
+    (one,) = read(environment.loaded.config.hooks).hooks
+    program = (
+        f"mkdir -p bin {place}; cd {place}; printf '#!/bin/sh\\n: > out/made' > cat; chmod +x cat"
+    )
+    link = f"; [ {place} = /tmp ] && ln -s /tmp/cat {project}/bin/cat"
+    planted = await run_hook(
+        replace(one, command=program + link, project="write"), b"{}", environment
+    )
+    await run_hook(one, b"{}", environment)
+    await environment.aclose()
+    assert (project / "bin/cat").is_symlink() == (place == "/tmp"), planted
+    assert not (project / "out/made").exists()
+
+
+def plant_in_cache(module: Path) -> None:
+    """Have Python run something else in the place of a module: nothing compares the two."""
+    code = compile("open('owned', 'w')", module.name, "exec")
+    cache = Path(cache_from_source(str(module)))
+    cache.parent.mkdir()
+    cache.write_bytes(MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + marshal.dumps(code))
+
+
+async def test_what_lies_in_a_cache_of_python_beside_a_module_is_not_run(playing, project: Path):
+    module = put(project, "check.py", "open('made', 'w')")
+    trusted(project, {"hooks": {"PreToolUse": [hook("python3 -m check", project="write")]}})
+    async with playing([call("read_file", path=".ybs.json"), "Done."]) as (session, _, _):
+        plant_in_cache(module)
+        await session.send("Go on.")
+    assert (project / "made").exists()
+    assert not (project / "owned").exists()
 
 
 async def test_a_file_that_a_hook_reaches_and_that_is_new_is_not_run(playing, project):

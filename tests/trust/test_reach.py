@@ -1,6 +1,8 @@
 """Every file of a project that a command reaches is bound to the trust, however it is spelled."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import pytest
 
 from rows import every_row
 from trusting import give_trust, is_trusted, put, trusted, wanting
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, ToolError
+from ybs.trust.decision import reach_unchanged
 from ybs.trust.reach import CommandReach, reach
 from ybs.trust.wording import lines_of
 
@@ -19,6 +22,7 @@ FILES = {
     "my hook.sh": "exit 3\n",
     "server.js": "1\n",
     "lib/pre.js": "2\n",
+    "lib/The/Checks.pm": "1;",
     "pkg/__init__.py": "",
     "pkg/mod.py": "3\n",
     "pkg/tool/__init__.py": "",
@@ -57,6 +61,15 @@ def found(folder: Path, *words: str) -> CommandReach:
     "words, files",
     [
         ("./h", "h"),
+        ('"${CLAUDE_PROJECT_DIR:?}/h"', "h"),
+        ('"${CLAUDE_PROJECT_DIR%/}/x/h"', "x/h"),
+        ('D="$CLAUDE_PROJECT_DIR"; "$D/h"', "away h x/h"),
+        ('D="$CLAUDE_PROJECT_DIR"; "$D"/x/h', "x/h"),
+        ('"$(realpath .)/h"', "away h x/h"),
+        ("python3 -c 'import json, pkg.mod as m, os'", "pkg/__init__.py pkg/mod.py"),
+        ("python3 -c '__import__(\"pkg.mod\")'", "pkg/__init__.py pkg/mod.py"),
+        ("perl -Ilib -MThe::Checks -e 1", "lib/The/Checks.pm"),
+        ("perl -e 'use lib \"lib\"; use The::Checks;'", "lib/The/Checks.pm"),
         ("h", "h"),
         ("TOP/h", "h"),
         ("../project/h", "h"),
@@ -285,7 +298,7 @@ NOT_PLAIN = [
 NOT_KNOWN = [
     *("git status --short", "git log -1 > x", "git commit", "git -C x status", "git --exec-path=x status", "git diff --ext-diff", "git diff '' --ext-diff", "git show --textconv", "git diff -Oh", "git diff --output=h"),
     *("git grep -Omake x", "git", "git stash", "git checkout x", "git diff --no-index h x", "git -p log", "git diff --no-ext-diff -O h", "g=x git status"),
-    *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -j 2 .", "isort '' --jobs=2", "isort -qj2 .", "black .", "rustfmt x"),
+    *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -q src", "black .", "rustfmt x"),
     *("cd", "cd -", "cd ..", "cd x/../..", "cd /usr", "cd ~/x", "cd +1", "cd x y", 'cd "${PWD}x"', 'cd "$PWD"x', 'cd "$PWD"/..', "exit x", "exit 1 2", "exit 'a[0]'"),
     *("curl -K h x", "wget x", "find . -name x", "rg x", "xargs rm", "env true", "exec true", "command true", "nice true", "timeout 5 true", "sudo true", "eval true"),
     *(". h", "source h", "sh h", "bash h", "./h", "x/h", "h", "sed -i x h", "awk x", "python3 h", "set h", "shift", "unset x", "export x", "hash -p h ls", "enable -f h x"),
@@ -305,7 +318,7 @@ def test_what_is_not_plain_or_not_known_is_unknown(tree: Path, words: str) -> No
         "jq . data.json",
         "jq -r .tool_input.file_path",
         "ruff check --fix .; ruff format . 2>&1 || exit 2",
-        "ruff format src tests && isort -q --profile black src\ngofmt -w x.go;",
+        "ruff format src tests\ngofmt -w x.go;",
         "shfmt -w x/h | tee -a out.log",
         "echo ran >&2; echo \"it's done!\" >>'my log'",
         'echo \'done; (ok)\' "it\'s" a\\ b \'é\' "say \\"x\\"\\n" c:d,e=f%g@h+i',
@@ -393,6 +406,69 @@ def test_a_link_that_leads_elsewhere_asks_again(tree: Path) -> None:
         (tree / name).unlink()
         (tree / name).symlink_to(old)
         assert is_trusted(tree), name
+
+
+def _gone(file: Path) -> None:
+    file.unlink()
+
+
+def _dangles(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("/tmp/nothing-there.sh")
+
+
+def _fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def _folder_dangles(file: Path) -> None:
+    shutil.rmtree(file.parent)
+    file.parent.symlink_to("/tmp/nothing-there")
+
+
+def _folder_gone(file: Path) -> None:
+    shutil.rmtree(file.parent)
+
+
+def _new_module(file: Path) -> None:
+    (file.parent / "deep").mkdir()
+    (file.parent / "deep/__init__.py").symlink_to("/tmp/nothing-there.py")
+
+
+def _new_library(file: Path) -> None:
+    put(file.parent, "deep.cpython-311-x86_64-linux-gnu.so", "x")
+
+
+@pytest.mark.parametrize(
+    ("command", "change"),
+    [
+        (command, change)
+        for command in ("sh x/y/deep.sh", "cd x/y && sh deep.sh", "./absolute/deep.sh")
+        for change in (_gone, _dangles, _fifo, _folder, _folder_dangles, _folder_gone)
+    ]
+    + [("cd x/y; python3 -m deep", change) for change in (_gone, _new_module, _new_library)],
+)
+def test_all_that_a_command_reached_has_to_be_there_as_it_was(tree: Path, command, change):
+    put(tree, "x/y/deep.py", "")
+    review = trusted(tree, group(command)).review
+    assert review is not None
+    reach_unchanged(review, (command,), tree, tree.parent)
+    change(tree / ("x/y/deep.py" if "python3" in command else "x/y/deep.sh"))
+    with pytest.raises(ToolError, match="is not the program that you trust"):
+        reach_unchanged(review, (command,), tree, tree.parent)
+
+
+def test_a_link_that_leads_to_nothing_is_bound_and_a_pipe_is_not_trusted(tree: Path) -> None:
+    (tree / "none.sh").symlink_to("/tmp/nothing-there.sh")
+    assert found(tree, "sh none.sh").files == ("none.sh",)
+    os.mkfifo(tree / "pipe.sh")
+    assert "not a regular file" in wanting(tree, group("sh pipe.sh")).problem
 
 
 def test_outputs_and_other_files_change_without_a_question(tree: Path) -> None:

@@ -16,8 +16,11 @@ from ybs.core.leases import Leases
 
 #: The home folder of an account that has none, as Debian names it.
 _NOWHERE = Path("/nonexistent")
-#: What the tops of repositories hold.
-_REPOSITORIES = (".git", ".hg", ".jj", ".svn")
+#: What the tops of repositories hold: of git, Mercurial, Jujutsu, Sapling, Subversion, Bazaar, Pijul, Darcs and Fossil.
+REPOSITORY_MARKS = (
+    *(".git", ".hg", ".jj", ".sl", ".svn", ".bzr", ".pijul"),
+    *("_darcs", ".fslckout", "_FOSSIL_"),
+)
 _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
 
 
@@ -69,7 +72,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         folder, home = folder.resolve(), self.home.resolve()
         above = [each for each in folder.parents if not home.is_relative_to(each)]
         for each in reversed(above):
-            if any(os.path.lexists(each / mark) for mark in _REPOSITORIES):
+            if any(os.path.lexists(each / mark) for mark in REPOSITORY_MARKS):
                 return each
         return folder
 

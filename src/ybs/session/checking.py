@@ -16,6 +16,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import chosen_name, find_provider, route_of
 from ybs.security.firewall.allowed import AllowList
+from ybs.security.paths.roots import is_led_out
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
 from ybs.tools.calls.tool_names import near
@@ -172,6 +173,12 @@ def _in_folders(loaded: Loaded, folder: Path) -> Iterator[Problem]:
         if not loaded.host.expand(text, folder).is_dir():
             place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
             yield Problem(f"{place.text}: the folder {visible(text)!r} does not exist", stops=False)
+        elif is_led_out(text, folder):
+            place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
+            words = (
+                "a link leads out of the project there, so it is not opened; name where it leads to"
+            )
+            yield Problem(f"{place.text}: {visible(text)!r}: {words}", stops=False)
 
 
 def _in_prompt(loaded: Loaded, folder: Path) -> Iterator[Problem]:

@@ -80,9 +80,9 @@ def reach_unchanged(
 ) -> CommandReach:
     """Return what a command of the project reaches, right before it is started; `folder` is the project or a copy of it.
 
-    Raises ToolError where a file of the project that it reaches is not what was trusted.
+    Raises ToolError where a file of the project that it reaches, or reached when it was trusted, is not what was trusted.
     """
-    found = reach(texts, folder, home)
+    found = reach(texts, folder, home, review.files if review is not None else ())
     for path in found.files:
         if review is not None and not is_unchanged(review, path, folder):
             raise ToolError(f"{visible(path)} is not the program that you trust")

@@ -10,9 +10,9 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from msgspec import Struct
@@ -35,7 +35,7 @@ _INTERPRETERS: Final = re.compile(
 )
 #: How commands name the project's folder, and other variables or outputs that stand in a word.
 _PROJECT = re.compile(
-    r"\$\{?(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b(?::?-[^{}\s]*)?\}?"
+    r"\$(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b|\$\{(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b[^{}]*\}"
     r"|\$\(\s*(?:pwd(?:\s+-[LP])?|git rev-parse --show-toplevel)\s*\)|`\s*(?:pwd|git rev-parse --show-toplevel)\s*`"
 )
 _HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?=/)")
@@ -48,10 +48,14 @@ _OUTPUT = re.compile(
 )
 _BETWEEN = re.compile(r"[\s;|&()<>=:,@\"'`\[\]{}#]+")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\Z")
-_IMPORTED = re.compile(r"(?:-\w*m\s*|\b(?:import|from)\s+)([A-Za-z_][\w.]*)")
+_IMPORTED = re.compile(
+    r"(?:-\w*m\s*|\b(?:import|from)\s+|\b(?:__import__|import_module)\s*\(\s*)((?:[A-Za-z_][\w.]*(?:\s+as\s+\w+)?(?:\s*,\s*)?)+)"
+)
+_USED = re.compile(r"(?:-[mM]-?|\b(?:use|require)\s+)([A-Za-z_]\w*(?:::\w+)*)")
 _QUOTES = re.compile(r"[\"'\\]")
 #: Stands for what a variable says.
 _ANY = "\x02"
+_ANY_TOP = re.compile(rf"{_ANY}(?=[\"']?/)")
 _GLOB = re.compile(r"[*?\x02]|\[[^\]]*\]")
 _SOURCED = re.compile(r"(?:\A|[\s;&|(\"'])\.\s")
 #: Where a command begins in a script, behind what only starts another one.
@@ -83,13 +87,13 @@ _NO_PROGRAM: Final = re.compile(
 _TEST = r"(?:\n-[defhLnrswxz]\n.*|\n(?!-).*\n!?=\n.*)"
 #: Programs that run no other one and load no code, with the words that they may have, each behind a line feed. `black` is none: where
 #: Python starts processes anew (macOS, and all systems from 3.14 on), it imports `multiprocessing` from the folder that it works in.
+#: `isort` is none: where a setting says `skip_gitignore`, it runs git, and git what a repository in the project names.
 _KNOWN: Final[Mapping[str, re.Pattern[str]]] = {
     program: re.compile(words)
     for programs, words in (
         ("echo : true false pwd cat tac head tail wc nl cut tr uniq paste fold grep ls stat basename dirname realpath", r"(?:\n.*)*"),
         ("readlink cmp diff comm cksum sha256sum cp mv rm touch mkdir rmdir tee date sleep id whoami uname jq", r"(?:\n.*)*"),
         ("ruff gofmt gofumpt shfmt shellcheck clang-format stylua taplo notify-send say afplay paplay aplay", r"(?:\n.*)*"),
-        ("isort", r"(?:\n(?:-[cqv]|--(?:check|check-only|diff|quiet|profile(?:=\w+)?)|[^-\n].*))*"),
         ("sort", r"(?:\n(?!--).*)*"),
         ("printf", r"\n(?!-)(?:[^%\n\x02]|%[s%])*(?:\n.*)*"),
         ("test", _TEST),
@@ -108,13 +112,16 @@ class CommandReach(Struct, frozen=True):
     unknown: tuple[str, ...]
 
 
-def reach(texts: Sequence[str], folder: Path, home: Path) -> CommandReach:
+def reach(
+    texts: Sequence[str], folder: Path, home: Path, trusted: Collection[str] = ()
+) -> CommandReach:
     """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path.
 
     Several words, a program's that is started without a shell, are never known: what serves runs more than it names.
+    A file that is `trusted` is reached where it has gone, too.
     """
     is_shell = len(texts) == 1
-    search = _Search(str(folder), str(home))
+    search = _Search(str(folder), str(home), trusted)
     search.follow(texts[0] if is_shell else shlex.join(texts))
     unknown = dict.fromkeys(search.problems)
     if not is_shell:
@@ -123,6 +130,11 @@ def reach(texts: Sequence[str], folder: Path, home: Path) -> CommandReach:
     elif not unknown:
         unknown |= dict.fromkeys(_unknown_in(texts[0], search.regular))
     return CommandReach(tuple(sorted(search.files)), tuple(unknown))
+
+
+def programs_of(text: str) -> list[str]:
+    """Return the programs that a shell's plain command runs, as the shell reads their names; none where it may be more."""
+    return [words[0] for words in _simple_commands(text)]
 
 
 def _unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
@@ -168,8 +180,10 @@ def _named(words: Sequence[str], own: Iterable[str]) -> list[str]:
 class _Search:
     """Looks for files below one folder that the parts of a text name."""
 
-    def __init__(self, folder: str, home: str) -> None:
+    def __init__(self, folder: str, home: str, trusted: Collection[str] = ()) -> None:
         self.folder, self.home = folder.rstrip("/"), home
+        self._trusted = frozenset(trusted)
+        self._trusted_folders = {str(up) for path in trusted for up in PurePosixPath(path).parents}
         self.files, self.regular, self.words = set[str](), dict[str, None](), set[str]()
         self.problems = list[str]()
         self._bases = dict.fromkeys((self.folder,))
@@ -181,7 +195,7 @@ class _Search:
         while done < len(self._bases):
             base = list(self._bases)[done]
             done += 1
-            names = _names_in(base)
+            names = self._names_in(base)
             for candidate in candidates:
                 first = candidate.partition("/")[0]
                 if names is None or first.casefold() in names or not _IS_PLAIN.match(first):
@@ -195,14 +209,19 @@ class _Search:
         found = dict.fromkeys(_words(plain))
         loose = _VARIABLE.sub(_ANY, plain)
         found |= dict.fromkeys(_words(loose))
+        found |= dict.fromkeys(_words(_ANY_TOP.sub(".", loose)))
         self.words = {word.rpartition("/")[2] for word in found}
         bare = _QUOTES.sub("", plain)
-        modules = [name for match in _IMPORTED.finditer(bare) for name in _module(match[1])]
+        imported = [each for match in _IMPORTED.finditer(bare) for each in match[1].split(",")]
+        modules = [name for each in imported if each.strip() for name in _module(each.split()[0])]
         modules += [
             name for word in found if _MODULE.match(word) and "." in word for name in _module(word)
         ]
         modules += [name for word in _app_names(plain) for name in _module(word)]
         found |= dict.fromkeys(modules)
+        if "perl" in self.words:
+            names = (match[1].replace("::", "/") for match in _USED.finditer(bare))
+            found |= dict.fromkeys(f"{name}.pm" for name in names)
         if not self.words.isdisjoint(("node", "nodejs")):
             ends = (".js", ".mjs", ".cjs", ".json", "/index.js")
             found |= {f"{word}{end}": None for word in list(found) for end in ends}
@@ -227,14 +246,17 @@ class _Search:
             return
         links: list[str] = []
         place, mode = self._walk(path, links)
-        if not mode:
-            return
-        self.files.update(links)
+        found = place.removeprefix(f"{self.folder}/")
+        if not mode and found in self._trusted_folders:
+            mode = stat.S_IFDIR
+        is_file = bool(mode) and not stat.S_ISDIR(mode)
+        if mode or found in self._trusted:
+            self.files.update(links)
+        if is_file or found in self._trusted:
+            self.files.add(found)
         if stat.S_ISDIR(mode):
             self._enter(place)
         elif stat.S_ISREG(mode):
-            found = place[len(self.folder) + 1 :]
-            self.files.add(found)
             self.regular[found] = None
 
     def _add_matches(self, path: str) -> None:
@@ -280,7 +302,7 @@ class _Search:
                     links.append(here[len(self.folder) + 1 :])
                     return self._behind(here, parts[number + 1 :], links)
             except (OSError, ValueError):
-                return here, 0
+                return "/".join((here, *parts[number + 1 :])), 0
         return here, mode
 
     def _behind(self, link: str, rest: list[str], links: list[str]) -> tuple[str, int]:
@@ -289,7 +311,18 @@ class _Search:
         is_here = self._is_inside(os.path.normpath(to)) or self._is_inside(os.path.realpath(to))
         if is_here and len(links) < _MOST_LINKS:
             return self._walk(os.path.normpath(to), links)
-        return link, stat.S_IFLNK if os.path.exists(link) else 0  # noqa: PTH110
+        return link, stat.S_IFLNK  # where it leads to nothing here, the sandbox may have something
+
+    def _names_in(self, folder: str) -> set[str] | None:
+        """Return the names in a folder without their case, which some systems ignore; None where it cannot be listed."""
+        top = folder[len(self.folder) + 1 :]
+        below = [path for path in self._trusted if not top or path.startswith(f"{top}/")]
+        try:
+            names = os.listdir(folder)  # noqa: PTH208
+        except OSError:
+            return None
+        names += [path.removeprefix(f"{top}/").partition("/")[0] for path in below]
+        return {name.casefold() for name in names}
 
     def _is_inside(self, path: str) -> bool:
         return path == self.folder or path.startswith(f"{self.folder}/")
@@ -327,9 +360,9 @@ def _module(name: str) -> Iterator[str]:
     parts = name.strip(".").split(".")
     for count in range(1, len(parts) + 1):
         path = "/".join(parts[:count])
-        yield f"{path}/__init__.py"
+        yield from (f"{path}/__init__.py", f"{path}/__init__.*so")
     whole = "/".join(parts)
-    yield from (f"{whole}.py", f"{whole}/__main__.py")
+    yield from (f"{whole}.*so", f"{whole}.py", f"{whole}/__main__.py")
     if len(parts) > 1:  # the last one may be a name in the module
         yield "/".join(parts[:-1]) + ".py"
 
@@ -340,11 +373,3 @@ def _app_names(text: str) -> Iterator[str]:
         name, colon, rest = word.strip("\"'").partition(":")
         if colon and not rest.startswith("//") and _MODULE.match(name):
             yield name
-
-
-def _names_in(folder: str) -> set[str] | None:
-    """Return the names in a folder without their case, which some systems ignore; None where it cannot be listed."""
-    try:
-        return {name.casefold() for name in os.listdir(folder)}  # noqa: PTH208
-    except OSError:
-        return None

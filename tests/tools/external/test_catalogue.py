@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.external.programs import FOLDER, install, playing, script
-from trusting import give_trust, put
+from trusting import give_trust, put, trusted
 from ybs.tools.external.catalogue import Saying, SchemaCache, key_of
 
 pytestmark = [
@@ -131,6 +131,50 @@ async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
         assert "tools/check is not the program that the person trusts" in result.output
     async with playing(project) as played:
         assert played.names == []
+
+
+@pytest.mark.parametrize("is_trusted", [False, True])
+async def test_a_folder_of_tools_that_leads_out_of_the_project_is_not_the_persons(
+    project: Path, home: Path, is_trusted: bool
+):
+    app, hidden = project / "packages/app", project / "hidden"
+    (project / ".git").mkdir()
+    put(hidden, "evil", script("echo evil"), 0o755)
+    put(app, "other/x", "")
+    (app / "tools").symlink_to("../../hidden")
+    (app / "way").symlink_to("../../..")
+    (app / ".ybs/tools").mkdir(parents=True)
+    if not is_trusted:  # with this it cannot be
+        (app / ".ybs/tools/evil").symlink_to("../../../../hidden/evil")
+    (home / ".ybs/tools").mkdir(parents=True)
+    (home / ".ybs/tools/linked").symlink_to(hidden / "evil")
+    install(home, "mine", "echo mine", {"name": "mine", "description": "Mine."})
+    paths = ["tools", ".ybs/tools", "../../hidden", str(hidden), "way/project/hidden"]
+    paths += ["tools/../hidden", f"{app}/way/home/.config/ybs/tools", "~/.ybs/tools"]
+    entry = {"name": "named", "path": "tools/evil", "description": "x", "parameters": {"a": {}}}
+    if is_trusted:
+        trusted(app, {"llm": {"provider": "ollama"}})
+    own = {"tools.external": [entry], "tools.search_paths": [*paths, "~/.config/ybs/tools"]}
+    async with playing(app, **own) as played:
+        assert played.names == ["mine"]
+        assert "not among the programs that you trust" in str(played.notices)
+
+
+async def test_a_program_that_a_projects_settings_name_never_gets_the_key_of_a_provider(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "the-key")
+    needs = {"environment": ["OPENAI_API_KEY"]}
+    elsewhere = put(home, "bin/x", script('echo "[$OPENAI_API_KEY]"', {"name": "x", "description": "x", "needs": needs}), 0o755)  # fmt: skip
+    entry = {"path": "/bin/sh", "name": "lint", "description": "x", "parameters": {"f": {"type": "string"}}, "input": "stdin", "needs": needs}  # fmt: skip
+    named = {"external": [entry], "search_paths": [str(elsewhere.parent)]}
+    for settings in ({"tools": named}, {"profiles": {"p": {"tools": named}}}):
+        trusted(project, settings)
+        own = {} if "tools" in settings else {"tools.external": [entry], "tools.search_paths": named["search_paths"]}  # fmt: skip
+        async with playing(project, **own) as played:
+            assert "the-key" not in (await played.run("x")).output
+            said = await played.run("lint", f='\n", "x"; echo "[$OPENAI_API_KEY]" #')
+            assert "the-key" not in said.output
 
 
 async def test_a_program_of_the_project_never_gets_the_key_of_a_provider(

@@ -12,7 +12,7 @@ from hosts import this_host
 from tools.external.programs import playing
 from trusting import put
 from ybs.frontends.subcommands.tools import install, names
-from ybs.ready_tools import run_tests, web_fetch, web_search
+from ybs.ready_tools import git_status, run_tests, web_fetch, web_search
 from ybs.tools.web import WebPage
 
 HTML = """<html><head><title>T</title><style>p {color: red}</style></head><body>
@@ -125,6 +125,28 @@ def test_where_there_is_none_that_is_said(project: Path):
 
 
 @pytest.mark.integration
+def test_the_git_state_runs_no_filter_of_the_repository(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(project)
+    (project / "f.bin").write_text("a")
+    (project / ".gitattributes").write_text("*.bin filter=x\n*.txt filter=a=b.c\n")
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x")):
+        subprocess.run((*git, *words), check=True)
+    for name in ("x", "a=b.c"):
+        for key, value in (("clean", "touch owned; cat"), ("process", "touch owned"), ("required", "true")):  # fmt: skip
+            subprocess.run((*git, "config", f"filter.{name}.{key}", value), check=True)
+    (project / "f.bin").write_text("b")
+    (project / "f.txt").write_text("b")
+    subprocess.run(("git", "add", "-N", "f.txt"), check=False, capture_output=True)
+    (project / "owned").unlink(missing_ok=True)
+    told = git_status.git_status(5)
+    assert " M f.bin" in told
+    assert "1 insertion" in told
+    assert not (project / "owned").exists()
+
+
 async def test_they_are_installed_and_work_in_a_session(project: Path, home: Path, capsys: pytest.CaptureFixture[str]):  # fmt: skip
     del home
     assert install(this_host(), None) == 0

@@ -126,6 +126,15 @@ async def test_arguments_are_checked_before_it_is_started(project: Path, home: P
     assert played.questions == []
 
 
+async def test_what_leaves_the_project_by_a_link_cannot_be_declared_by_a_relative_name(project: Path, home: Path):  # fmt: skip
+    put(home, "Documents/diary.txt", "private")
+    (project / "notes").symlink_to(home / "Documents")
+    install(home, "it", "cat notes/diary.txt", {"needs": {"read": ["notes"]}})
+    async with playing(project) as played:
+        result = await played.run("it")
+    assert "It needs to read notes, which leads out of the project by a link." in result.output
+
+
 async def test_places_of_keys_cannot_be_declared(project: Path, home: Path):
     put(home, ".ssh/id_rsa", "private")
     install(home, "it", "cat ~/.ssh/id_rsa", {"needs": {"read": ["~/.ssh"]}})

@@ -138,6 +138,14 @@ def test_what_cannot_be_started_is_said(entry: dict[str, Any], why: str, tmp_pat
         place.resident(**entry)
 
 
+def test_a_relative_name_of_the_persons_own_leaves_no_project_by_a_link(place: Place):
+    (place.project / "notes").symlink_to(place.home / "data")
+    for key in ("read", "write"):
+        with pytest.raises(BadServer, match="notes leads out of the project by a link, to ~/data"):
+            place.resident(command="npx", **{key: ["notes"]})
+    assert place.home / "data" in place.resident(command="npx", write=["~/data"]).writable
+
+
 def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Place):
     (place.project / "docs").symlink_to(place.home / "data")
     (place.project / "run").symlink_to(place.home / "apps/server/dist/index.js")
@@ -153,8 +161,6 @@ def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Plac
     named = place.resident(**theirs, args=[f"--root={place.project}/docs", "~/data"])
     assert named.shown == (place.home / "bin", place.home / "data")
     assert place.resident(**{**theirs, "command": "./run"}).shown == ()
-    own = place.resident(command="npx", write=["docs"])
-    assert own.writable == (place.home / "data",)
 
 
 def test_more_is_given_where_the_entry_says_so(place: Place):

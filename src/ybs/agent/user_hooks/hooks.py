@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -43,6 +42,7 @@ from ybs.core.messages import (
 from ybs.core.ports import Answer, Guard, Question, Turn
 from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.sandbox.launch import Access, Launch
+from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
@@ -426,12 +426,18 @@ def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
     if hook.source == "own":
         return Launch(command, with_git_setting({**start.environ, **added}))
     read_only = hook.source == "project" and _is_read_only(hook, environment, start)
+    if not read_only or environment.sandbox.is_off:
+        # What lies in a `__pycache__` of the project is not bound to the trust, and Python would run it.
+        added = {**added, "PYTHONPYCACHEPREFIX": os.devnull}
     starter = environment.workspace.shells.starter
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
     shown += [start.folder] if start.is_apart else []
     access = Access(shown=tuple(shown), declared=with_git_setting(added), read_only=read_only)
-    return starter.start(start.command(command), environment.folder, start.environ, access)
+    environ = start.environ
+    if not environment.sandbox.is_off:
+        environ = {**environ, "PATH": seen_path(environ, environment.host.home, environment.folder)}
+    return starter.start(start.command(command), environment.folder, environ, access)
 
 
 def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
@@ -441,12 +447,13 @@ def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
 
 
 def _runs_program_in(folder: Path, command: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a word of a plain command is a program that PATH finds in a project's folder."""
-    words = {each for each in re.split(r"[\s;|&<>'\"]+", command) if each and "/" not in each}
-    places = [Path(each) for each in environ.get("PATH", "").split(os.pathsep)]
-    inside = [each for each in places if (folder / each).resolve().is_relative_to(folder)]
-    found = (folder / each / word for each in inside for word in words)
-    return any(path.is_file() and os.access(path, os.X_OK) for path in found)
+    """Return whether a plain command runs a program of a project's folder, which PATH leads into. A link may lead to what only the sandbox has."""
+    from ybs.trust.reach import programs_of
+
+    places = [folder / each for each in environ.get("PATH", "").split(os.pathsep)]
+    inside = [each for each in places if each.resolve().is_relative_to(folder)]
+    names = programs_of(command)
+    return any(os.path.lexists(each / name) for each in inside for name in names)
 
 
 def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> bool:

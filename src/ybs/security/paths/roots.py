@@ -99,11 +99,29 @@ class BlockedPath(Refused):
         self.path, self.reason = path, reason
 
 
+def is_led_out(name: str | Path, folder: Path) -> bool:
+    """Return whether a relative name of a setting leaves the project's folder by a link, so that the project may have put it there."""
+    is_relative = str(name)[:1] not in ("/", "~")
+    return is_relative and _leads_out(folder / name, [os.path.realpath(folder)])
+
+
+def _leads_out(path: Path, tops: Sequence[str]) -> bool:
+    """Return whether a path leads outside of some folders by a link that lies in one of them."""
+    try:
+        named = Path(os.path.normpath(path))
+        real, *above = (os.path.realpath(each) for each in (named, *named.parents))
+    except (OSError, ValueError):  # it is replaced while it is looked at
+        return True
+    inside = [any(lies_in(each, top) for top in tops) for each in (real, *above)]
+    return not inside[0] and any(inside)
+
+
 class Roots:
     """The project's folder, the other folders allowed, and the paths that are blocked even inside them.
 
     `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
-    hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was.
+    hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was, and a relative
+    one that leaves the project by a link is not allowed: settings are for all projects, and any may have such a link.
     The places of credentials are blocked without being named.
     """
 
@@ -123,7 +141,7 @@ class Roots:
         self._roots: list[str] = []
         self._readable: list[str] = []
         self._reading: list[str] = []
-        for path in self._expanded(allowed):
+        for path in self._expanded(each for each in allowed if not is_led_out(each, self.folder)):
             self.add(Path(path))
 
     def add(self, folder: Path, *, is_read_only: bool = False) -> None:
@@ -148,12 +166,7 @@ class Roots:
 
     def leads_out(self, path: str | Path) -> bool:
         """Return whether a path leads outside by a link that lies in one of the folders, so that a project may have put it there."""
-        try:
-            named = Path(os.path.normpath(self.folder / path))
-            real, *above = (Path(os.path.realpath(each)) for each in (named, *named.parents))
-        except (OSError, ValueError):  # it is replaced while it is looked at
-            return True
-        return not self.holds(real) and any(map(self.holds, above))
+        return _leads_out(self.folder / path, self._roots)
 
     @property
     def reading(self) -> tuple[Path, ...]:

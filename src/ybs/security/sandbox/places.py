@@ -179,6 +179,20 @@ def switched_on(environ: Mapping[str, str]) -> list[Path]:
     ]
 
 
+def seen_path(environ: Mapping[str, str], home: Path, project: Path) -> str:
+    """Return PATH without folders below the home folder and /tmp that are not shown: commands fill those of the session there."""
+    shown = [f"{home}/{name}" for name in TOOLCHAINS] + [str(each) for each in switched_on(environ)]
+    private = {os.path.realpath(each) for each in (home, "/tmp", "/var/tmp")}  # noqa: S108
+
+    def is_kept(entry: str) -> bool:
+        real = os.path.realpath(project / entry)
+        is_shown = any(lies_in(entry, each) for each in shown) and os.path.isdir(entry)  # noqa: PTH112
+        is_private = any(lies_in(each, top) for each in (entry, real) for top in private)
+        return is_shown or not is_private or lies_in(real, os.path.realpath(project))
+
+    return ":".join(filter(is_kept, environ.get("PATH", "").split(":")))
+
+
 def system_folders() -> Iterator[tuple[str, str]]:
     """Yield the system's folders that exist; for one that is a link into another of them, what the link says."""
     for folder in SYSTEM:

@@ -127,7 +127,9 @@ def start_resident(
         start.environ,
         Access(network=resident.network, declared=declared),
     )
-    return replace(launch, scratch="")  # its folder stays
+    # In a `__pycache__` of the project there may be something else than was compiled of the code that is trusted.
+    compiled = {"PYTHONPYCACHEPREFIX": f"{launch.environ['HOME']}/.cache/python"}
+    return replace(launch, scratch="", environ={**compiled, **launch.environ})  # its folder stays
 
 
 def _lend(files: Sequence[Path], person: Path, home: Path) -> list[str]:

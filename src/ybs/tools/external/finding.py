@@ -1,17 +1,19 @@
 """Find external tools: programs in the folders of `tools.search_paths`, and those of `tools.external`.
 
-What lies in the project counts only where the person trusts the project, and only what that trust is bound to.
+What lies in the project counts only where the person trusts the project, and only what that trust is bound to. What a setting names is
+the project's where that, or the repository around it, lies on the way: a link that leads out of it makes nothing the person's.
 """
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
+from ybs.config.document import parse
 from ybs.config.host import Host
-from ybs.config.paths import SIDECAR, sidecar_of
+from ybs.config.paths import PROJECT_FILE, SIDECAR, sidecar_of
 from ybs.config.review import ProjectFile, Review
 from ybs.config.schema import ExternalToolSettings, ToolsSettings
 from ybs.core.lazy import lazy
@@ -56,15 +58,19 @@ def candidates(
             yield _of_entry(entry, roots, review)
     seen = set[Path]()
     for name in tools.search_paths:
-        folder = roots.host.expand(name, roots.folder)
-        real = folder.resolve()
+        named = roots.host.expand(name, roots.folder)
+        real = named.resolve()
+        is_projects = _is_projects(named, roots)
+        if is_projects and not (review and review.is_trusted and real.is_relative_to(roots.folder)):
+            continue
         if real not in seen:
             seen.add(real)
-            yield from _in_folder(name, real, roots, review)
+            yield from _in_folder(name, real, roots, review, is_projects=is_projects)
 
 
 def _of_entry(entry: ExternalToolSettings, roots: Roots, review: Review | None) -> ToolCandidate:
-    path = roots.host.expand(entry.path, roots.folder).resolve()
+    named = roots.host.expand(entry.path, roots.folder)
+    path = named.resolve()
     inside = _in_project(path, roots)
     program = Program(
         path,
@@ -72,8 +78,9 @@ def _of_entry(entry: ExternalToolSettings, roots: Roots, review: Review | None) 
         is_python=_is_python(path),
         in_project=inside,
         files=_files(inside, review),
+        is_named_by_project=entry.path in _named_by_project(review),
     )
-    if inside and not _is_trusted(inside, review):
+    if _is_projects(named, roots) and not _is_trusted(inside, review):
         return ToolCandidate(program=program, entry=entry, problem=_NOT_TRUSTED)
 
     def is_there(name: str) -> bool:
@@ -96,12 +103,32 @@ def _files(path: str, review: Review | None) -> dict[str, ProjectFile]:
     return {each: review.files[each] for each in (path, *(review.paths(folder) if folder else ()))}
 
 
+def _is_projects(named: Path, roots: Roots) -> bool:
+    """Return whether the project may have put there what a setting names: it lies in the repository, or on the way there is something that does."""
+    host, plain = roots.host, Path(os.path.normpath(named))
+    if plain.is_relative_to(host.config_folder) and not named.resolve().is_relative_to(
+        roots.folder
+    ):
+        return False
+    tops = (roots.folder, host.whole_project(roots.folder))
+    way = (each.resolve() for each in (named, plain, *plain.parents))
+    return any(each.is_relative_to(top) for each in way for top in tops)
+
+
+def _named_by_project(review: Review | None) -> Set[str]:
+    """Return all texts in the settings of a trusted project."""
+    data = review.data(PROJECT_FILE) if review is not None else None
+    if data is None:
+        return frozenset()
+    from ybs.trust.wording import words_in  # few projects have settings that are trusted
+
+    return frozenset(words_in(parse(Path(PROJECT_FILE), data.decode()).tree))
+
+
 def _in_folder(
-    name: str, folder: Path, roots: Roots, review: Review | None
+    name: str, folder: Path, roots: Roots, review: Review | None, *, is_projects: bool
 ) -> Iterator[ToolCandidate]:
-    is_projects = bool(_in_project(folder, roots)) or folder == roots.folder
-    if is_projects and (review is None or not review.is_trusted):
-        return
+    is_named_by_project = name in _named_by_project(review)
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)[:MOST_FILES]
@@ -114,14 +141,15 @@ def _in_folder(
             continue
         real = path.resolve() if entry.is_symlink() else path
         inside = _in_project(real, roots)
-        if (is_projects or inside) and not _is_trusted(inside, review):
+        is_theirs = is_projects or (entry.is_symlink() and _is_projects(path, roots))
+        if is_theirs and not _is_trusted(inside, review):
             continue
         if inside.startswith(f"{_COMMON}/") and not (review and review.files[inside].is_executable):
             continue  # it is trusted as something that tools may load, not as a tool
         sidecar = sidecar_of(str(path), lambda name: Path(name).name in names)
         program = Program(
             real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside,
-            files=_files(inside, review),
+            files=_files(inside, review), is_named_by_project=is_named_by_project,
         )  # fmt: skip
         if sidecar and is_projects and not _is_trusted(_in_project(Path(sidecar), roots), review):
             continue  # it came later than the trust, and a program that has one is not asked

@@ -18,6 +18,7 @@ from ybs.config.review import ProjectFile
 from ybs.config.schema import ToolNeeds
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.security.paths.roots import is_led_out
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
@@ -41,6 +42,8 @@ class Program(Struct, frozen=True):
     in_project: str = ""
     #: For such a one, what it is run with, by the path from the project's folder: itself, and what it may load from beside it.
     files: Mapping[str, ProjectFile] = {}
+    #: The settings of a trusted project name it, or its folder, wherever that lies.
+    is_named_by_project: bool = False
 
 
 class ProgramRun(Struct, frozen=True, kw_only=True):
@@ -115,6 +118,8 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
         shown += [path for path in needed if starter.may_show(path)]
     for name in needs.read:
         path = roots.host.expand(name, roots.folder).resolve()
+        if is_led_out(name, roots.folder):
+            raise ToolError(f"It needs to read {name}, which leads out of the project by a link.")
         if not starter.may_show(path):
             raise ToolError(f"It needs to read {name}, which no program may be shown.")
         shown += [path] if path.exists() else []
@@ -208,9 +213,9 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
 
 
 def _given(job: ProgramRun) -> list[str]:
-    """Return the variables that a run gets: a program of the project never has the key of a provider."""
-    names = job.needs.environment
-    return [name for name in names if not (job.program.in_project and name in job.keys)]
+    """Return the variables that a run gets: a program of the project, or one that it names, never has the key of a provider."""
+    is_projects = job.program.in_project or job.program.is_named_by_project
+    return [name for name in job.needs.environment if not (is_projects and name in job.keys)]
 
 
 def input_of(given: bytes) -> BinaryIO | None:

@@ -16,6 +16,7 @@ from ybs.security.own_programs import (
     project_variables,
     with_git_setting,
 )
+from ybs.security.paths.roots import is_led_out
 from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.places import SYSTEM, lies_in
 from ybs.security.sandbox.resident import Resident, may_open
@@ -166,6 +167,11 @@ def _paths(server: Server, names: tuple[str, ...], host: Host, folder: Path) -> 
         if server.is_projects and _is_link(path, host):
             where = host.short(str(path.resolve()))
             raise BadServer(f"{name} is a link to {where}; a project's file has to name that place")
+        if is_led_out(name, folder):
+            where = host.short(str(path.resolve()))
+            raise BadServer(
+                f"{name} leads out of the project by a link, to {where}; name that place"
+            )
     return [path.resolve() for path in paths]
 
 
