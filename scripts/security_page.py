@@ -73,7 +73,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference. Of a command that
-  may run files which it does not name (`make`, `npm run`, a script, any program that ybs does not know, any word that is not literal) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address of a project's. A local server that nobody chose is asked at its usual port without a key. `.env` is
+  may run files which it does not name (`make`, `npm run`, a script, any program that ybs does not know, any word that is not literal) the question says so, and such a hook only reads the project unless its entry asks for more. A key that ybs keeps is sent only to its origin: scheme, host and port. Variables that a project's MCP servers read are granted one by one, and the keys of providers go to no address and no server of a project's. A local server that nobody chose is asked at its usual port without a key. `.env` is
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
@@ -95,7 +95,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Saved sessions** are data. Taking one up again, edited or not, gives no permission, mode, provider, address, system prompt or path: what is
   in force comes from the settings and the command line. A checkpoint is found by its name alone, and an undo writes where a tool might.
 - **Secrets.** Every request and every tool result passes a firewall: tokens of known formats, private keys, passwords in addresses, and
-  the values of your own secret variables, by their names or because your settings name them for a key, become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
+  the values of your own secret variables (of several lines each line, but for words), by their names or because your settings name them for a key, become placeholders such as `[ybs:secret:github-token#1]`, the same ones for the whole session. An edit
   puts a secret back only in the file that holds it already; anywhere else it is refused. In the terminal you are asked before your own
   words go out masked. Where nobody can be asked (`--print`, a Python program without `confirm`) they go masked, and a warning says
   so. A private key is masked whole, and so are its lines, whichever part of its file (up to 20 MB) `read_file`, `search_files` or `@file:5-9` shows: they look for its beginning and its end
@@ -103,9 +103,9 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   the replies of commands pass the firewall at one place (`Session.emit`, `run_command`); the pieces in which an answer streams do not.
   `/secrets` lists kind and place, never the value. Encodings and disguises are undone first, up to three one in the
   other: percent signs, the escapes of C, JSON (`\\/` too), JavaScript and HTML (by number or name), hex, base64, zero-width and full-width characters,
-  colours, also with their escape written out, a token that goes on in the next line or behind JSON's `\\n`, also where a tool has numbered the lines (`grep -Hn` with the file before the number) or put signs such as `<U+200B>`
+  colours, also with their escape written out, a token that goes on in the next line or behind JSON's `\\n`, also where a tool has numbered the lines (`grep -Hn` and `grep -rnA1` with the file before the number) or marked them as removed (`git show`, `diff`) or put signs such as `<U+200B>`
   (`tests/security/firewall/test_disguises.py`), or in the next value of a structured result (`tests/security/firewall/test_leaves.py`). Known limits: values of more than some 400 characters behind a name (200 in an address, 8,000 of a JWT), such as a private key in one line without its frame; lines of a private key that a command sorts, reverses or filters (`sort`, `tac`, `grep -v`), tails of one under 24 characters; a secret variable whose name says nothing and which no setting names for a key
-  (of names in `agents.acp.*.environment` those count that say so themselves); what `git blame` and `cat -v` put before or into the parts of a token, and `grep -Hn` before a line where the file's name has a space; pieces of a token under ten characters each, strings that a program joins (`"a" + "b"`), words as passwords
+  (of names in `agents.acp.*.environment` those count that say so themselves); what `git blame` and `cat -v` put before or into the parts of a token, and `grep` before a line where the file's name has a space, or stands there without a number (`grep -rA1`); pieces of a token under ten characters each (of one with signs and words in it, as an address, a little more), in the live output of a command those without a digit that come one by one, strings that a program joins (`"a" + "b"`), words as passwords
   (`firewall.sensitivity: high` finds more), a password that is split over two lines, base64 under 26 and hex under 32 characters (a token is
   longer), base32, quoted-printable and other rare encodings, dumps of bytes over several lines (`xxd`, `od`), letters separated one by one, markup inside a token, ciphers and packed files. Long outputs kept on disk (in the state folder: at most 1 GB of one and 4 GB of all, for seven days) hold what the command printed.
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
@@ -125,6 +125,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 ## What is not promised
 
 - The sandbox is the kernel's: a hole in the kernel is a hole in the sandbox. There are no limits on memory or processes.
+- A secret that is read in two pieces by two calls (two pages of `read_file`, `@file:2-2 @file:3-3`, a line of a background job that comes after a look at the one before) is not known: no piece is one.
 - Whatever lies in the project can be read by every command, and sent to the provider by the model. Keep secrets out of it.
 - A command can change every file of the project that is not protected, and a `.git` that is missing can be made; you are told of that one. Whatever you
   run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named.
@@ -153,6 +154,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - With the network open a command can send away what it can read.
 - A file of the project that has a second name elsewhere is one file: what a command writes to it stands there, too. Installers make such names (hard links of uv, pnpm and conda out of their caches). ybs's own packages become files of their own before a session begins; Python itself, which conda links, does not.
 - Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
+- An argument of a command's file may be an option of a command in it, or, where the file puts it there, a part of a program (`sed '$1'`, `awk`): the whole command is judged as any other, and shown where it is asked about.
 - `/learn` counts a prompt of an MCP server that you sent, and words that you pasted, as your own.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
 - Your own hooks in a project that you trust run what lies there, also what the model wrote a moment ago (`python3 -m x`, `npx`). A hook that is to run no code of the project names its program by the whole path.
