@@ -66,13 +66,14 @@ async def test_a_question_that_was_not_answered_comes_again_in_the_next_session(
     assert len(person.asked) == 2
 
 
-async def test_hooks_run_where_the_person_saw_them():
+async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project():
     person = Person(True, False, True)
     hooks = ("pre-commit",)
     assert await Consent(this_host(), "ask", ask=person).given(HERE, hooks, "one")
     assert person.asked == [CommitWish(repository=HERE, hooks=hooks)]
     assert await Consent(this_host(), "ask").given_to_hooks(HERE, hooks, "one")
     assert not await Consent(this_host(), "ask").given_to_hooks(HERE, hooks, "other")
+    assert await Consent(this_host(), "ask", trusts_hooks=True).given_to_hooks(HERE, hooks, "other")
     assert not await Consent(this_host(), "ask", ask=person).given_to_hooks(HERE, hooks, "other")
     assert Consent(this_host(), "ask").is_possible(HERE)  # the no was about the hooks
     assert await Consent(this_host(), "ask", ask=person).given_to_hooks(HERE, hooks, "other")

@@ -12,7 +12,7 @@ from ybs.config.schema import GitSettings as Settings
 from ybs.core.errors import ToolError
 from ybs.git.client import Git
 from ybs.git.committer import Commit, Committer
-from ybs.git.consent import CommitWish, Consent
+from ybs.git.consent import Consent
 from ybs.git.hooks import HookRun, digest_of, hooks_folder, hooks_in
 
 pytestmark = [pytest.mark.integration, needs_git]
@@ -47,13 +47,10 @@ async def run(script: str) -> HookRun:
 async def turn(
     pit: Sandpit, *, trusts: bool = True, has_sandbox: bool = True, runs: object = run
 ) -> Commit | None:
-    async def ask(_: CommitWish) -> bool | None:
-        return trusts or None
-
     one = Committer(
         pit.top,
         Settings(),
-        consent=Consent(this_host(), "always", ask=ask),
+        consent=Consent(this_host(), "always", trusts_hooks=trusts),
         find_runner=lambda: runs if has_sandbox else None,  # type: ignore[arg-type,return-value]
     )
     await one.begin()
