@@ -303,6 +303,30 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
         finder.unlink()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mcp", "serve"),
+        ("tool", "call", "list_files", "{}"),
+        ("sandbox", "exec", "--", "/bin/true"),
+    ],
+)
+def test_no_subcommand_with_tools_loads_one_and_each_holds_ybs(make, words):
+    installed = make("plain", "bubblewrap")
+    module = installed.project / "src/made_by_model.py"
+    module.write_text("x = 1\n")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(installed.home), "PYTHONPATH": "src"}
+    try:
+        ran = subprocess.run(
+            [installed.named / "bin/python", installed.named / "bin/ybs", *words],
+            env=environ | {"YBS_TEST_LOOKS_FOR": module.stem}, cwd=installed.project,
+            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    finally:
+        module.unlink()
+    assert "found: None" in ran.stderr
+
+
 #: What Python's library looks for and has on other systems alone, and what pip and other packages can do without.
 MISSING = ("msvcrt", "nt", "winreg", "_winapi", "_overlapped", "_scproxy", "brotli", "chardet", "simplejson", "cryptography", "PIL")  # fmt: skip
 

@@ -126,7 +126,10 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         person: Person = NOBODY,
         original: "ToolEnvironment | None" = None,
     ) -> "ToolEnvironment":
-        """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
+        """Make the environment of a folder, of whose own code no more is loaded. Raises ConfigError for rules that make no sense.
+
+        Where ybs lies there, the warnings of its settings say so.
+        """
         folder, config = folder.resolve(), loaded.config
         incognito = _incognito_of(config)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
@@ -166,6 +169,9 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             trusts=trusts,
             original=original,
         )
+        if original is None and (notes := made.secure_code(roots.folders)):
+            warned = replace(loaded, warnings=(*loaded.warnings, *notes))
+            made = replace(made, loaded=warned)
         return made
 
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
