@@ -525,6 +525,26 @@ def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
     assert made <= look.__wrapped__().prefixes
 
 
+def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_path: Path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "project/src/linked").mkdir(parents=True)
+    (tmp_path / "site/linked").symlink_to("../project/src/linked")
+    monkeypatch.setattr(own_code, "_modules", lambda: (f"{tmp_path}/site", "/missing"))
+    look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
+    assert f"{tmp_path}/project/src/linked" in look.__wrapped__().folders
+
+
+def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in_it(monkeypatch):
+    programs: Any = own_code._programs  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(sys, "argv", ["/p/.user/bin/ybs"])
+    monkeypatch.setattr(sys, "path", ["/p/.user/bin"])
+    assert "/p/.user/bin" not in programs()  # of a program that embeds ybs it is that program's
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    assert "/p/.user/bin" in programs()
+    monkeypatch.setattr(sys, "path", [])
+    assert "/p/.user/bin" not in programs()
+
+
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):
     import site
 

@@ -90,7 +90,8 @@ def _finds_in(finder: object, root: str) -> bool:
 def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
     for path in _modules():
-        folders.update(_spellings(path))
+        for each in (path, *_links(path)):
+            folders.update(_spellings(each))
     for path in (*_programs(), *(_loaded(folders) if is_program() else ())):
         prefixes.update(_spellings(path))
     return _Code(frozenset(folders), frozenset(prefixes))
@@ -115,6 +116,15 @@ def _modules() -> Iterator[str]:
             for name in ("lib", "lib64", "local/lib")
         ):
             yield os.path.abspath(entry)  # noqa: PTH100
+
+
+def _links(folder: str) -> list[str]:
+    """Return the links in a folder of modules: packages that were installed by a link to where somebody works on them."""
+    try:
+        with os.scandir(folder) as entries:
+            return [each.path for each in entries if each.is_symlink()]
+    except OSError:  # missing
+        return []
 
 
 def is_program() -> bool:
@@ -143,6 +153,9 @@ def _programs() -> Iterator[str]:
     for program in (sys.executable, getattr(sys, "_base_executable", ""), sys.argv[0]):
         if program and os.path.isfile(program):  # noqa: PTH113
             yield os.path.abspath(program)  # noqa: PTH100
+    script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
+    if is_program() and script in sys.path:  # where Python looks first
+        yield script
     if sys.pycache_prefix:
         yield os.path.abspath(sys.pycache_prefix)  # noqa: PTH100
 
