@@ -21,6 +21,7 @@ from security import swapping
 from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
 from ybs.checkpoints.planning import is_ours
+from ybs.config.installed import EntryPoint
 from ybs.core.messages import ToolCall
 from ybs.finder import ModuleFinder as OwnFinder
 from ybs.security.paths import own_code, roots
@@ -303,6 +304,30 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
         finder.unlink()
 
 
+def test_a_plugin_of_the_project_is_held_before_it_is_in_use(make):
+    """It is installed as editable, and a provider is loaded once it is chosen: in this session, or at the next start."""
+    installed = make("plain", "bubblewrap")
+    site = installed.real / installed.site
+    (installed.project / "src/acme").mkdir()
+    (installed.project / "src/acme/wire.py").write_text("x = 1\n")
+    (site / "acme.pth").write_text(f"{installed.project}/src\n")
+    declare(site, "acme", {"ybs.providers": {"acme": "acme.wire:PROVIDER"}})
+    try:
+        told, said = installed.run(
+            call("write_file", path="src/acme/__init__.py", content="x = 1\n"),
+            call("run_shell", command="echo x > src/acme/wire.py; echo y > src/app.py"),
+        )
+        assert (installed.project / "src/acme/wire.py").read_text() == "x = 1\n"
+        assert not (installed.project / "src/acme/__init__.py").exists()
+        assert (installed.project / "src/app.py").read_text() == "y\n"
+        assert "ybs itself runs from there" in told
+        assert "src/acme" in said
+    finally:
+        (site / "acme.pth").unlink()
+        shutil.rmtree(site / "acme-0.1.0.dist-info")
+        shutil.rmtree(installed.project / "src/acme")
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -523,6 +548,21 @@ def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
     assert made.isdisjoint(look.__wrapped__().prefixes)
     monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
     assert made <= look.__wrapped__().prefixes
+
+
+def test_a_plugin_that_a_finder_leads_to_is_code_before_it_is_loaded(monkeypatch, tmp_path: Path):
+    plugins: Any = own_code._plugins  # pyright: ignore[reportPrivateUsage]
+    module: Any = type(sys)("__editable___p_finder")
+    module.MAPPING = {"acme.core": f"{tmp_path}/core", "other": f"{tmp_path}/other"}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(Finder, "__module__", module.__name__)
+    for name in ("core", "other"):
+        (tmp_path / f"{name}.py").touch()
+    entry = EntryPoint(package="p", group="ybs.wires", name="x", value="acme.core.wire:X")
+    monkeypatch.setattr("ybs.config.installed.installed", lambda: [entry])
+    assert list(plugins()) == []
+    monkeypatch.setattr(sys, "meta_path", [Finder()])
+    assert list(plugins()) == [f"{tmp_path}/core.py"]
 
 
 def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_path: Path):

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ybs.config.editables import left_out
 from ybs.security.paths.path_text import lies_in
 
 #: Why a write was refused: the person can do what the message says.
@@ -92,7 +93,7 @@ def _code() -> _Code:
     for path in _modules():
         for each in (path, *_links(path)):
             folders.update(_spellings(each))
-    for path in (*_programs(), *(_loaded(folders) if is_program() else ())):
+    for path in (*_programs(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
         prefixes.update(_spellings(path))
     return _Code(frozenset(folders), frozenset(prefixes))
 
@@ -139,6 +140,22 @@ def _loaded(folders: Collection[str]) -> Iterator[str]:
         file: str | None = getattr(module, "__file__", None)
         if file and "." not in name and not file.startswith(known):
             yield os.path.dirname(file) if hasattr(module, "__path__") else file  # noqa: PTH120
+
+
+def _plugins() -> Iterator[str]:
+    """Yield packages of editable installs that bring plugins, loaded or not: the next start may load them."""
+    finders = (sys.modules.get(getattr(each, "__module__", "")) for each in sys.meta_path)
+    maps: list[dict[str, str]] = [getattr(each, "MAPPING", {}) for each in finders]
+    if not (left_out or any(maps)):
+        return
+    from ybs.config.installed import installed  # few have editable installs
+
+    for module in {each.module for each in installed()}:
+        found = [f"{folder}/{module.partition('.')[0]}" for folder in left_out]
+        for mapping in maps:
+            found += (path for name, path in mapping.items() if f"{module}.".startswith(f"{name}."))
+        for path in found:
+            yield from (each for each in (path, f"{path}.py") if os.path.exists(each))  # noqa: PTH110
 
 
 def _prefixes() -> Iterable[str]:
