@@ -281,6 +281,10 @@ def test_the_start_says_what_loads_libraries_from_the_project(make):
     for value in ("/usr/lib", ""):
         _, said = installed.run(environ={"LD_LIBRARY_PATH": value})
         assert "LD_LIBRARY_PATH" not in said
+    named = {"OPENSSL_CONF": "src/with space/openssl.cnf", "OPENSSL_MODULES": "src"}
+    _, said = installed.run(environ=named | {"OPENSSL_ENGINES": "/usr/lib"})
+    for name, is_said in {**dict.fromkeys(named, True), "OPENSSL_ENGINES": False}.items():
+        assert (f"{name} leads into a folder that commands may change" in said) == is_said
 
 
 def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed]) -> None:

@@ -274,6 +274,10 @@ def test_python_looks_for_modules_in_no_root(
         "PYTHONBREAKPOINT": "ybs.run",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": f"{trap.project}/build:/opt/lib:",
+        "LD_PRELOAD": f"/opt/a.so {trap.project}/b.so",
+        "OPENSSL_CONF": f"{trap.project}/openssl.cnf",
+        "OPENSSL_MODULES": "build",
+        "OPENSSL_ENGINES": "/opt/engines",
         "PATH": trap.path,
         "NODE_PATH": ".",
     }
@@ -281,6 +285,8 @@ def test_python_looks_for_modules_in_no_root(
     wanted = {"PYTHONPATH": expected.format(**names)} if expected else {}
     assert kept.pop("PATH") == os.environ["PATH"]
     assert kept.pop("LD_LIBRARY_PATH") == "/opt/lib"
+    assert kept.pop("LD_PRELOAD") == "/opt/a.so"
+    assert kept.pop("OPENSSL_ENGINES") == "/opt/engines"
     assert kept == {"PYTHONDONTWRITEBYTECODE": "1", **wanted}
 
 

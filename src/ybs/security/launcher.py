@@ -47,11 +47,18 @@ OWN_FOLDER: Final = Path("/")
 SYSTEM_ENVIRON: Final = {"PATH": os.defpath, "LC_ALL": "C"}
 #: What says to Python how it reads and writes.
 _KEPT_OF_PYTHON = ("PYTHONDONTWRITEBYTECODE", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONUNBUFFERED")
+#: Variables that say to the system, or to OpenSSL, where libraries are that each program loads.
+LOADERS: Final = (
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"),
+    *("OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"),
+)
 #: Folders in which programs look for others, for libraries, for modules and for what was compiled of them.
 _FOLDERS = (
-    *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "LD_LIBRARY_PATH"),
-    *("DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "RUBYLIB"),
+    *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", *LOADERS),
+    *("DYLD_FALLBACK_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "RUBYLIB"),
 )
+#: What else than a colon stands between the paths of a variable.
+_BETWEEN = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ";"}
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
 #: What ybs's own Python begins with.
 _BEGINNING: Final = str(Path(__file__).with_name("own_python.py"))
@@ -167,13 +174,19 @@ def environ_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[
     for name in _FOLDERS:
         parts = [
             each
-            for each in environ.get(name, "").split(os.pathsep)
+            for each in paths_in(name, environ)
             if _is_path_away(each, tops) or (name == "PYTHONPATH" and each == _OWN_PACKAGES)
         ]
         kept.pop(name, None)
         kept |= {name: os.pathsep.join(parts)} if parts else {}
     kept.setdefault("PATH", os.defpath)
     return kept
+
+
+def paths_in(name: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the paths that a variable lists; where it is missing, or empty, one that is empty."""
+    value = environ.get(name, "")
+    return value.replace(_BETWEEN.get(name, os.pathsep), os.pathsep).split(os.pathsep)
 
 
 def start(
