@@ -195,6 +195,7 @@ for word in ("uv", "./uv", f"{project}/bin/uv", f"{project}/../{os.path.basename
 assert tried(lambda: subprocess.run("uv", shell=False, env={"PATH": f"{project}/bin"})) == "refused"
 assert tried(lambda: os.system("uv")) == "refused"
 assert tried(lambda: os.popen("exit 0").read()) == ""
+assert tried(lambda: os.popen("uv").read()) == "refused"
 assert subprocess.run(["/bin/sh", "-c", "exit 3"]).returncode == 3
 uuid.getnode()
 tried(lambda: os.execvp("uv", ["uv"]))

@@ -118,10 +118,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         person: Person = NOBODY,
         original: "ToolEnvironment | None" = None,
     ) -> "ToolEnvironment":
-        """Make the environment of a folder, of whose own code no more is loaded. Raises ConfigError for rules that make no sense.
-
-        Where ybs lies there, the warnings of its settings say so.
-        """
+        """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
         folder, config = folder.resolve(), loaded.config
         incognito = _incognito_of(config)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
@@ -161,10 +158,12 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             trusts=trusts,
             original=original,
         )
-        if original is None and (notes := made.secure_code(roots.folders)):
-            warned = replace(loaded, warnings=(*loaded.warnings, *notes))
-            made = replace(made, loaded=warned)
-        return made
+        return made if original else made._secured()
+
+    def _secured(self) -> "ToolEnvironment":
+        """Load no more code from what tools may change, and warn where ybs lies there."""
+        notes = self.secure_code(self.roots.folders)
+        return replace(self, loaded=replace(self.loaded, warnings=(*self.loaded.warnings, *notes)))
 
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
         """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""
