@@ -42,7 +42,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
   copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
-  package `ybs`, and packages that bring plug-ins. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
+  package `ybs`, the folder of the script that started it, packages that are links among the installed ones, and packages that bring plug-ins, in use or not. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
   after a command that fails for that. No setting opens it: whoever works on ybs with ybs, or installs packages beside it, does that in a shell of their own (`!!pip install x`)
   or runs ybs from an installation elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
   which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
@@ -77,7 +77,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   never read for settings.
 - **Programs that ybs starts for itself** (`git`, `rg`, a local model's server, an installer, the clipboard's, its own Python for `/doctor`, the map and
   the like) are started in one place, `src/ybs/security/launcher.py`: by an absolute path that lies in no folder that ybs works in, whatever `PATH` says; ybs's own Python imports nothing from
-  there either, nor from a project's folder that an editable install beside ybs names (`src/ybs/config/editables.py`). What libraries start in ybs's own process is judged as it starts: a program that lies where ybs works, by its path or as PATH leads to it, is refused (an audit hook). No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
+  there either, nor from a project's folder that an editable install beside ybs names (`src/ybs/config/editables.py`). What libraries start in ybs's own process is judged as it starts: a program that lies where any session of the process works, by its path, as PATH leads to it, or as a word of a shell's command, is refused (an audit hook; what that command takes from variables or files of its own it does not read). No project, trusted or not, names a program that runs outside the sandbox (`local.server`, `cli_agents`). (`tests/security/test_planted_programs.py`, `tests/test_spawning.py`)
 - **Other agents** (`agents.acp`) are named by your own settings alone, and begin only in a project that you trust. The sandbox stands around the program and all that it starts: it has the network and its login, which it could therefore send away, a copy of the project (or the project
   read-only), and nothing else of yours. What it asks for is judged as calls of ybs's own tools are, and what it changed unasked is judged before it is merged. The firewall stands before what it reads and writes through ybs, not before what it reads by itself in its copy
   (`tests/conductor/acp/test_acp_agents.py`).
@@ -149,9 +149,10 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   command in every mode but `bypass`. A folder of the project in `PYTHONPATH` is
   looked through by Python itself before ybs begins: file tools ask before they write `sitecustomize.py`, and a command that makes one is named (Python looks for that one in the folder of an editable install, too), but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`. The same
-  goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins (ybs says so at the start), and for a settings file that you name with `-c` in the project: the model may change it as any file.
+  goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins, and `OPENSSL_CONF`, `OPENSSL_MODULES` and `OPENSSL_ENGINES` (ybs says so at the start, and hands none of them on to what it starts), and for a settings file that you name with `-c` in the project: the model may change it as any file.
 - With the network open a command can send away what it can read.
-- A file of the project that has a second name elsewhere is one file: what a command writes to it stands there, too. Installers make such names (hard links of uv, pnpm and conda out of their caches). ybs's own packages become files of their own before a session begins; Python itself, which conda links, does not.
+- A plug-in that is installed as editable from the project is held as the package that it names. What it imports from beside that package is held only in a session that has loaded it, and beside a plug-in of one file a command can make a folder of its name.
+- A file of the project that has a second name elsewhere is one file: what a command writes to it stands there, too. Installers make such names (hard links of uv, pnpm and conda out of their caches). ybs's own packages, and what Python runs at each start (`*.pth`), become files of their own before a session begins; Python itself, which conda links, does not.
 - Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
 - `/learn` counts a prompt of an MCP server that you sent, and words that you pasted, as your own.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
