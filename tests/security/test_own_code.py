@@ -570,10 +570,10 @@ def test_a_plugin_that_a_finder_leads_to_is_code_before_it_is_loaded(monkeypatch
 
 
 def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_path: Path):
-    (tmp_path / "site").mkdir()
+    (tmp_path / "site-packages").mkdir()
     (tmp_path / "project/src/linked").mkdir(parents=True)
-    (tmp_path / "site/linked").symlink_to("../project/src/linked")
-    monkeypatch.setattr(own_code, "_modules", lambda: (f"{tmp_path}/site", "/missing"))
+    (tmp_path / "site-packages/linked").symlink_to("../project/src/linked")
+    monkeypatch.setattr(own_code, "_modules", lambda: (f"{tmp_path}/site-packages", "/no-packages"))
     look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
     assert f"{tmp_path}/project/src/linked" in look.__wrapped__().folders
 

@@ -91,7 +91,7 @@ def _finds_in(finder: object, root: str) -> bool:
 def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
     for path in _modules():
-        for each in (path, *_links(path)):
+        for each in (path, *(_links(path) if path.endswith("-packages") else ())):
             folders.update(_spellings(each))
     for path in (*_programs(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
         prefixes.update(_spellings(path))
