@@ -578,15 +578,21 @@ def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_pa
     assert f"{tmp_path}/project/src/linked" in look.__wrapped__().folders
 
 
-def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in_it(monkeypatch):
+def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in_it(
+    monkeypatch, tmp_path: Path
+):
     programs: Any = own_code._programs  # pyright: ignore[reportPrivateUsage]
-    monkeypatch.setattr(sys, "argv", ["/p/.user/bin/ybs"])
-    monkeypatch.setattr(sys, "path", ["/p/.user/bin"])
-    assert "/p/.user/bin" not in programs()  # of a program that embeds ybs it is that program's
+    folder = str(tmp_path.resolve())
+    (tmp_path / "ybs").touch()
+    monkeypatch.setattr(sys, "argv", [f"{folder}/ybs"])
+    monkeypatch.setattr(sys, "path", [folder])
+    assert folder not in programs()  # of a program that embeds ybs it is that program's
     monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
-    assert "/p/.user/bin" in programs()
+    assert folder in programs()
     monkeypatch.setattr(sys, "path", [])
-    assert "/p/.user/bin" not in programs()
+    assert folder not in programs()
+    monkeypatch.setattr(sys, "argv", ["gone"])
+    assert "" not in programs()
 
 
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):

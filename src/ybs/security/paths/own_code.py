@@ -170,9 +170,10 @@ def _programs() -> Iterator[str]:
     for program in (sys.executable, getattr(sys, "_base_executable", ""), sys.argv[0]):
         if program and os.path.isfile(program):  # noqa: PTH113
             yield os.path.abspath(program)  # noqa: PTH100
-    script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
-    if is_program() and script in sys.path:  # where Python looks first
-        yield script
+    if is_program() and os.path.isfile(sys.argv[0]):  # noqa: PTH113
+        script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
+        if script in sys.path:  # where Python looks first
+            yield script
     if sys.pycache_prefix:
         yield os.path.abspath(sys.pycache_prefix)  # noqa: PTH100
 
