@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from rows import every_row
+from ybs import cli
+from ybs.config.host import Host
 from ybs.security import launcher as programs
 from ybs.security.launcher import Launch, persons_program, trusted_program
 
@@ -127,11 +129,11 @@ def test_a_program_that_takes_too_long_to_answer_is_ended():
         programs.ask(Launch(("/bin/sleep", "9"), {}), 0.05)
 
 
-def judged(event: str, program: str, project: Path, **environ: str) -> bool:
+def judged(event: str, program: str, project: Path, *more: str, **environ: str) -> bool:
     """Return whether what a library starts passes; the arguments are those of Python's audit events."""
     words = (os.P_WAIT, program) if event == "os.spawn" else (program,)
     try:
-        programs.judge_start(event, (*words, [program], None, environ or None), [project])
+        programs.judge_start(event, (*words, [program, *more], None, environ or None), [project])
     except PermissionError:
         return False
     return True
@@ -152,10 +154,33 @@ def test_a_program_of_the_project_is_not_what_a_library_starts(project: Path, tm
     assert not judged("os.system", f"{mine}/tool", project)
 
 
+def test_a_shell_that_a_library_starts_names_no_program_of_the_project(
+    project: Path, tmp_path: Path
+):
+    place(project / "bin")
+    place(tmp_path / "bin")
+    (project / "text").touch()
+    mine, own = f"{tmp_path}/bin", f"{project}/bin"
+    for text in ("tool", "true;tool", 'X=1 "tool" a', f"true $({own}/tool)"):
+        for event in ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn"):
+            assert not judged(event, "/bin/sh", project, "-c", text, PATH=f"{own}:{mine}"), text
+    for text in ("tool", "true", "nowhere", f"cat {project}/text"):
+        assert judged("subprocess.Popen", "/bin/sh", project, "-c", text, PATH=f"{mine}:{own}")
+    assert judged("subprocess.Popen", "/bin/echo", project, "tool", PATH=own)
+
+
 def test_what_the_launcher_starts_is_not_judged_again(project: Path):
     place(project / "bin")
     with programs._launching():  # pyright: ignore[reportPrivateUsage]
         assert judged("subprocess.Popen", f"{project}/bin/tool", project)
+
+
+def test_it_is_judged_by_the_folders_of_all_hosts_of_the_process(project: Path, tmp_path: Path):
+    place(tmp_path / "added/bin")
+    Host.of({}).work_in(tmp_path / "added")
+    with pytest.raises(PermissionError):
+        cli.judge_start("os.posix_spawn", (f"{tmp_path}/added/bin/tool", [], None))
+    cli.judge_start("os.posix_spawn", (f"{tmp_path}/bin/tool", [], None))
 
 
 @pytest.mark.integration

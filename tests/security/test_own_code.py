@@ -21,6 +21,7 @@ from security import swapping
 from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
 from ybs.checkpoints.planning import is_ours
+from ybs.config.installed import EntryPoint
 from ybs.core.messages import ToolCall
 from ybs.finder import ModuleFinder as OwnFinder
 from ybs.security.paths import own_code, roots
@@ -280,6 +281,10 @@ def test_the_start_says_what_loads_libraries_from_the_project(make):
     for value in ("/usr/lib", ""):
         _, said = installed.run(environ={"LD_LIBRARY_PATH": value})
         assert "LD_LIBRARY_PATH" not in said
+    named = {"OPENSSL_CONF": "src/with space/openssl.cnf", "OPENSSL_MODULES": "src"}
+    _, said = installed.run(environ=named | {"OPENSSL_ENGINES": "/usr/lib"})
+    for name, is_said in {**dict.fromkeys(named, True), "OPENSSL_ENGINES": False}.items():
+        assert (f"{name} leads into a folder that commands may change" in said) == is_said
 
 
 def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed]) -> None:
@@ -301,6 +306,54 @@ def test_no_module_of_the_project_is_loaded(make: Callable[[str, str], Installed
     finally:
         pth.unlink()
         finder.unlink()
+
+
+def test_a_plugin_of_the_project_is_held_before_it_is_in_use(make):
+    """It is installed as editable, and a provider is loaded once it is chosen: in this session, or at the next start."""
+    installed = make("plain", "bubblewrap")
+    site = installed.real / installed.site
+    (installed.project / "src/acme").mkdir()
+    (installed.project / "src/acme/wire.py").write_text("x = 1\n")
+    (site / "acme.pth").write_text(f"{installed.project}/src\n")
+    declare(site, "acme", {"ybs.providers": {"acme": "acme.wire:PROVIDER"}})
+    try:
+        told, said = installed.run(
+            call("write_file", path="src/acme/__init__.py", content="x = 1\n"),
+            call("run_shell", command="echo x > src/acme/wire.py; echo y > src/app.py"),
+        )
+        assert (installed.project / "src/acme/wire.py").read_text() == "x = 1\n"
+        assert not (installed.project / "src/acme/__init__.py").exists()
+        assert (installed.project / "src/app.py").read_text() == "y\n"
+        assert "ybs itself runs from there" in told
+        assert "src/acme" in said
+    finally:
+        (site / "acme.pth").unlink()
+        shutil.rmtree(site / "acme-0.1.0.dist-info")
+        shutil.rmtree(installed.project / "src/acme")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mcp", "serve"),
+        ("tool", "call", "list_files", "{}"),
+        ("sandbox", "exec", "--", "/bin/true"),
+    ],
+)
+def test_no_subcommand_with_tools_loads_one_and_each_holds_ybs(make, words):
+    installed = make("plain", "bubblewrap")
+    module = installed.project / "src/made_by_model.py"
+    module.write_text("x = 1\n")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(installed.home), "PYTHONPATH": "src"}
+    try:
+        ran = subprocess.run(
+            [installed.named / "bin/python", installed.named / "bin/ybs", *words],
+            env=environ | {"YBS_TEST_LOOKS_FOR": module.stem}, cwd=installed.project,
+            capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    finally:
+        module.unlink()
+    assert "found: None" in ran.stderr
 
 
 #: What Python's library looks for and has on other systems alone, and what pip and other packages can do without.
@@ -499,6 +552,47 @@ def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
     assert made.isdisjoint(look.__wrapped__().prefixes)
     monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
     assert made <= look.__wrapped__().prefixes
+
+
+def test_a_plugin_that_a_finder_leads_to_is_code_before_it_is_loaded(monkeypatch, tmp_path: Path):
+    plugins: Any = own_code._plugins  # pyright: ignore[reportPrivateUsage]
+    module: Any = type(sys)("__editable___p_finder")
+    module.MAPPING = {"acme.core": f"{tmp_path}/core", "other": f"{tmp_path}/other"}
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(Finder, "__module__", module.__name__)
+    for name in ("core", "other"):
+        (tmp_path / f"{name}.py").touch()
+    entry = EntryPoint(package="p", group="ybs.wires", name="x", value="acme.core.wire:X")
+    monkeypatch.setattr("ybs.config.installed.installed", lambda: [entry])
+    assert list(plugins()) == []
+    monkeypatch.setattr(sys, "meta_path", [Finder()])
+    assert list(plugins()) == [f"{tmp_path}/core.py"]
+
+
+def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_path: Path):
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "project/src/linked").mkdir(parents=True)
+    (tmp_path / "site-packages/linked").symlink_to("../project/src/linked")
+    monkeypatch.setattr(own_code, "_modules", lambda: (f"{tmp_path}/site-packages", "/no-packages"))
+    look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
+    assert f"{tmp_path}/project/src/linked" in look.__wrapped__().folders
+
+
+def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in_it(
+    monkeypatch, tmp_path: Path
+):
+    programs: Any = own_code._programs  # pyright: ignore[reportPrivateUsage]
+    folder = str(tmp_path.resolve())
+    (tmp_path / "ybs").touch()
+    monkeypatch.setattr(sys, "argv", [f"{folder}/ybs"])
+    monkeypatch.setattr(sys, "path", [folder])
+    assert folder not in programs()  # of a program that embeds ybs it is that program's
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    assert folder in programs()
+    monkeypatch.setattr(sys, "path", [])
+    assert folder not in programs()
+    monkeypatch.setattr(sys, "argv", ["gone"])
+    assert "" not in programs()
 
 
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):

@@ -118,3 +118,13 @@ def test_what_has_no_metadata_and_what_is_required_twice_is_passed_over(
     )
     keep_apart(tmp_path / "stamp", lambda _: True)
     assert installation.shared() == {"other"}
+
+
+def test_what_python_runs_at_each_start_is_made_a_file_of_its_own_too(installation, tmp_path: Path):
+    for name in ("sitecustomize.py", "hook.pth", "named.py"):
+        (installation.cache / name).write_text("import os; __import__('other').x")
+        (installation.site / name).hardlink_to(installation.cache / name)
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    assert installation.shared() == set()
+    counts = {each.name: each.stat().st_nlink for each in installation.site.glob("*.p*")}
+    assert counts == {"sitecustomize.py": 1, "hook.pth": 1, "named.py": 2}

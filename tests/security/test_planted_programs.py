@@ -195,6 +195,7 @@ for word in ("uv", "./uv", f"{project}/bin/uv", f"{project}/../{os.path.basename
 assert tried(lambda: subprocess.run("uv", shell=False, env={"PATH": f"{project}/bin"})) == "refused"
 assert tried(lambda: os.system("uv")) == "refused"
 assert tried(lambda: os.popen("exit 0").read()) == ""
+assert tried(lambda: os.popen("uv").read()) == "refused"
 assert subprocess.run(["/bin/sh", "-c", "exit 3"]).returncode == 3
 uuid.getnode()
 tried(lambda: os.execvp("uv", ["uv"]))
@@ -274,6 +275,10 @@ def test_python_looks_for_modules_in_no_root(
         "PYTHONBREAKPOINT": "ybs.run",
         "PYTHONDONTWRITEBYTECODE": "1",
         "LD_LIBRARY_PATH": f"{trap.project}/build:/opt/lib:",
+        "LD_PRELOAD": f"/opt/a.so {trap.project}/b.so",
+        "OPENSSL_CONF": f"{trap.project}/openssl.cnf",
+        "OPENSSL_MODULES": "build",
+        "OPENSSL_ENGINES": "/opt/engines",
         "PATH": trap.path,
         "NODE_PATH": ".",
     }
@@ -281,6 +286,8 @@ def test_python_looks_for_modules_in_no_root(
     wanted = {"PYTHONPATH": expected.format(**names)} if expected else {}
     assert kept.pop("PATH") == os.environ["PATH"]
     assert kept.pop("LD_LIBRARY_PATH") == "/opt/lib"
+    assert kept.pop("LD_PRELOAD") == "/opt/a.so"
+    assert kept.pop("OPENSSL_ENGINES") == "/opt/engines"
     assert kept == {"PYTHONDONTWRITEBYTECODE": "1", **wanted}
 
 

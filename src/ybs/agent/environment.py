@@ -1,7 +1,6 @@
 """The environment of a session's tools: folders, policy, sandbox, processes and the firewall. It does not need a model."""
 
 import os
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
 from ybs.core.ports import Confirm
 from ybs.security.incognito import Incognito
+from ybs.security.launcher import LOADERS, paths_in
 from ybs.security.own_programs import OwnPrograms
 from ybs.security.paths.own_code import code_in, forget_in, is_program, make_missing
 from ybs.security.paths.own_files import keep_apart
@@ -57,14 +57,6 @@ class Permissions(Struct, frozen=True, kw_only=True):
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
 CHARS_PER_WINDOW: Final = 0.6
 FEWEST_CHARS: Final = 1_200
-#: Variables that say to the system where libraries are that each program loads.
-_LOADERS: Final = (
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "LD_AUDIT",
-    "DYLD_LIBRARY_PATH",
-    "DYLD_INSERT_LIBRARIES",
-)
 #: Where nobody has set how much that is, a large window gives more: so many for each of its tokens, up to the second.
 COMFORTABLE_PER_WINDOW: Final = 0.3
 MOST_UNASKED_CHARS: Final = 60_000
@@ -166,7 +158,12 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             trusts=trusts,
             original=original,
         )
-        return made
+        return made if original else made._secured()
+
+    def _secured(self) -> "ToolEnvironment":
+        """Load no more code from what tools may change, and warn where ybs lies there."""
+        notes = self.secure_code(self.roots.folders)
+        return replace(self, loaded=replace(self.loaded, warnings=(*self.loaded.warnings, *notes)))
 
     def secure_code(self, folders: Iterable[Path]) -> tuple[str, ...]:
         """Load no more code from what tools may change there; return what the person should know: that ybs lies there."""
@@ -189,19 +186,18 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         return (f"ybs itself runs from {names}. {held}", *notes)
 
     def _loaded_from(self, folders: Iterable[Path]) -> Iterator[str]:
-        """Say which variables have the system load libraries into ybs itself from where tools may write: it read them before ybs began.
+        """Say which variables have the system or OpenSSL load libraries into ybs itself from where tools may write.
 
+        The system read them before ybs began.
         An empty part of a list of folders is the one that ybs was started in.
         """
         tops = [str(each) for each in folders]
-        for name in _LOADERS if is_program() else ():
-            named = re.split(
-                r"[:;]" if name.endswith("PATH") else r"[:\s]+", self.host.environ.get(name, "")
-            )
+        for name in LOADERS if is_program() else ():
+            named = paths_in(name, self.host.environ)
             is_list = name.endswith("PATH") and len(named) > 1
             real = [os.path.realpath(each) for each in named if each or is_list]
             if any(lies_in(path, top) for path in real for top in tops):
-                yield f"{name} leads into a folder that commands may change, and the system loads libraries from there into ybs itself. Start ybs without it."
+                yield f"{name} leads into a folder that commands may change, and libraries are loaded from there into ybs itself. Start ybs without it."
 
     def for_sub_agent(
         self, loaded: Loaded, bound: "Bound | None", only_tools: "Container[str] | None"

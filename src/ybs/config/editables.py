@@ -1,16 +1,22 @@
 """Folders that editable installs add to those in which Python looks for modules (lines of `*.pth`), and in which ybs does not.
 
 Such a folder is a project's `src`. A file there is loaded by whoever looks for a module of its name that nothing else has, as
-Python's library does (`msvcrt`, `nt`), so whoever writes it runs in ybs's process. A package that brings something for ybs gets its folder back.
+Python's library does (`msvcrt`, `nt`), so whoever writes it runs in ybs's process. A package that brings something for ybs is found there by its name, and no other.
 This runs before ybs imports anything else, so it needs no more than `os` and `sys`.
 """
 
 import os
 import sys
 
+TYPE_CHECKING = False  # `typing` is not loaded yet
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
 _PACKAGES = ("site-packages", "dist-packages")
 #: The folders, as they were named.
 left_out: list[str] = []
+#: Where packages lie that were taken back, by their names: so called in finders of editable installs, of which this has one.
+MAPPING: dict[str, str] = {}
 
 
 def leave_out() -> None:
@@ -54,11 +60,31 @@ def _lines_of(folder: str, name: str) -> set[str]:
 
 
 def take_back(module: str) -> bool:
-    """Look in the folder that has this package or module again; return whether one has it."""
+    """Find the package or module of this name in these folders again, and nothing else; return whether one has it.
+
+    One that has both is passed over: which of them is meant, whoever made the second would decide.
+    """
     top = module.partition(".")[0]
+    is_on = any(isinstance(each, _Finder) for each in sys.meta_path)
+    if is_on and top in MAPPING:
+        return False
     for folder in left_out:
-        if os.path.isdir(f"{folder}/{top}") or os.path.isfile(f"{folder}/{top}.py"):  # noqa: PTH112, PTH113
-            left_out.remove(folder)
-            sys.path.append(folder)
+        path = f"{folder}/{top}"
+        if os.path.isdir(path) != os.path.isfile(f"{path}.py"):  # noqa: PTH112, PTH113
+            MAPPING[top] = path
+            sys.meta_path += [] if is_on else [_Finder()]
             return True
     return False
+
+
+class _Finder:
+    """A meta path finder for what was taken back."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
+        """Return where the package or module is; None for all that was not taken back."""
+        from importlib.machinery import PathFinder  # not before these folders are left out
+
+        del path, target
+        place = MAPPING.get(name, "")
+        return PathFinder.find_spec(name, [os.path.dirname(place)]) if place else None  # noqa: PTH120

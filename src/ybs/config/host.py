@@ -22,6 +22,8 @@ REPOSITORY_MARKS = (
     *("_darcs", ".fslckout", "_FOSSIL_"),
 )
 _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
+#: The roots of all hosts of this process: what judges each program that is started in it knows of no host.
+worked_in: set[Path] = set()
 
 
 class Host(Struct, frozen=True, kw_only=True, eq=False):
@@ -62,7 +64,9 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         """Note folders that hold a project. The home folder, and what lies above it, is the person's, and no project."""
         wholes = (*folders, *(self.whole_project(each) for each in folders))
         homes = (self.home, self.home.resolve())
-        self.roots.update(e for e in wholes if not any(home.is_relative_to(e) for home in homes))
+        roots = [e for e in wholes if not any(home.is_relative_to(e) for home in homes)]
+        self.roots.update(roots)
+        worked_in.update(roots)
 
     def whole_project(self, folder: Path) -> Path:
         """Return the outermost repository around a folder, or the folder itself: its files came from the same place.

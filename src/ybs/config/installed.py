@@ -30,11 +30,16 @@ class EntryPoint(Struct, frozen=True, kw_only=True):
     name: str
     value: str
 
+    @property
+    def module(self) -> str:
+        """The name of the module."""
+        return self.value.partition("[")[0].partition(":")[0].strip()
+
     def load(self) -> Any:
         """Import the module and return what is named in it. Raises ConfigError, whatever goes wrong there."""
-        module, _, names = self.value.partition("[")[0].strip().partition(":")
+        names = self.value.partition("[")[0].partition(":")[2].strip()
         try:
-            found: Any = _imported(module)
+            found: Any = _imported(self.module)
             for name in filter(None, names.split(".")):
                 found = getattr(found, name)
         except (Exception, SystemExit) as error:  # somebody else's code: it may do anything

@@ -47,11 +47,18 @@ OWN_FOLDER: Final = Path("/")
 SYSTEM_ENVIRON: Final = {"PATH": os.defpath, "LC_ALL": "C"}
 #: What says to Python how it reads and writes.
 _KEPT_OF_PYTHON = ("PYTHONDONTWRITEBYTECODE", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONUNBUFFERED")
+#: Variables that say to the system, or to OpenSSL, where libraries are that each program loads.
+LOADERS: Final = (
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "LD_AUDIT", "DYLD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES"),
+    *("OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES"),
+)
 #: Folders in which programs look for others, for libraries, for modules and for what was compiled of them.
 _FOLDERS = (
-    *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "LD_LIBRARY_PATH"),
-    *("DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "RUBYLIB"),
+    *("PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONPYCACHEPREFIX", *LOADERS),
+    *("DYLD_FALLBACK_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "RUBYLIB"),
 )
+#: What else than a colon stands between the paths of a variable.
+_BETWEEN = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ";"}
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
 #: What ybs's own Python begins with.
 _BEGINNING: Final = str(Path(__file__).with_name("own_python.py"))
@@ -66,6 +73,8 @@ STARTS: Final = {
     "os.spawn": 1,
     "os.system": 0,
 }
+_SHELLS: Final = ("sh", "bash", "dash", "zsh")
+_WITHOUT_SIGNS: Final = str.maketrans(dict.fromkeys("\"'`$(){}<>|&;=", " "))
 _is_launching: ContextVar[bool] = ContextVar("_is_launching", default=False)
 
 #: What a standard stream of a process is: a descriptor, a file, or a constant of `subprocess`; None hands on ybs's own.
@@ -167,13 +176,19 @@ def environ_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[
     for name in _FOLDERS:
         parts = [
             each
-            for each in environ.get(name, "").split(os.pathsep)
+            for each in paths_in(name, environ)
             if _is_path_away(each, tops) or (name == "PYTHONPATH" and each == _OWN_PACKAGES)
         ]
         kept.pop(name, None)
         kept |= {name: os.pathsep.join(parts)} if parts else {}
     kept.setdefault("PATH", os.defpath)
     return kept
+
+
+def paths_in(name: str, environ: Mapping[str, str]) -> list[str]:
+    """Return the paths that a variable lists; where it is missing, or empty, one that is empty."""
+    value = environ.get(name, "")
+    return value.replace(_BETWEEN.get(name, os.pathsep), os.pathsep).split(os.pathsep)
 
 
 def start(
@@ -274,17 +289,30 @@ def spawn(
 def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path]) -> None:
     """Raise PermissionError for a program that the rest of this process starts in a root, or by a relative entry of PATH.
 
-    That is what libraries do that find theirs by PATH. Event and arguments are those that Python tells an audit hook.
+    That is what libraries do that find theirs by PATH. Of a shell the words of its command count, too.
+    Event and arguments are those that Python tells an audit hook.
     """
     if _is_launching.get():
         return
-    program = os.fsdecode(arguments[STARTS[event]])
+    place, environ, tops = STARTS[event], arguments[-1], _resolved(away_from)
+    program = os.fsdecode(arguments[place])
     # Only Popen looks along PATH; to the system a bare name is a file where the process stands.
     is_name = event == "subprocess.Popen" and "/" not in program
-    found = _found_by_path(program, arguments[-1]) if is_name else program
-    tops = _resolved(away_from)
-    if event == "os.system" or not (_is_path_away(found, tops) and _is_away(Path(found), tops)):
+    found = _found_by_path(program, environ) if is_name else program
+    is_away = _is_path_away(found, tops) and _is_away(Path(found), tops)
+    if event != "os.system" and is_away and Path(found).name in _SHELLS:
+        words = [os.fsdecode(each) for each in arguments[place + 1]][1:]
+        is_away = all(_is_away(Path(path), tops) for path in _named(words, environ))
+    if event == "os.system" or not is_away:
         raise PermissionError(EACCES, "it may be a program of the project", program)
+
+
+def _named(words: Iterable[str], environ: Mapping[str, str] | None) -> Iterator[str]:
+    """Yield the programs that the words of a shell's commands may name."""
+    for word in " ".join(words).translate(_WITHOUT_SIGNS).split():
+        path = word if "/" in word else _found_by_path(word, environ)
+        if os.access(path, os.X_OK) and os.path.isfile(path):  # noqa: PTH113 - a text
+            yield path
 
 
 @contextmanager

@@ -52,7 +52,6 @@ class SessionParts:
         self.environment = environment = ToolEnvironment.of(
             options.folder, loaded, options.permissions, person=person
         )
-        notes = environment.secure_code(environment.roots.folders)
         remark = environment.place_remark
         check_place(loaded.host, environment.incognito, *model, loaded.config)
         self.journal = Journal(
@@ -62,7 +61,7 @@ class SessionParts:
             may_write=loaded.config.session.auto_save and environment.incognito.may_write,
         )
         self._user_hooks, problems = self._hooks_of(loaded)
-        self.loaded = _warned(loaded, (*notes, *([remark] if remark else []), *problems))
+        self.loaded = _warned(environment.loaded, (*([remark] if remark else []), *problems))
         self.composer = Composer(
             lambda tell: attacher_in(environment, tell), ports.emit, self._user_hooks
         )

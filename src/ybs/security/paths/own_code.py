@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ybs.config.editables import left_out
 from ybs.security.paths.path_text import lies_in
 
 #: Why a write was refused: the person can do what the message says.
@@ -90,8 +91,9 @@ def _finds_in(finder: object, root: str) -> bool:
 def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
     for path in _modules():
-        folders.update(_spellings(path))
-    for path in (*_programs(), *(_loaded(folders) if is_program() else ())):
+        for each in (path, *(_links(path) if path.endswith("-packages") else ())):
+            folders.update(_spellings(each))
+    for path in (*_programs(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
         prefixes.update(_spellings(path))
     return _Code(frozenset(folders), frozenset(prefixes))
 
@@ -117,6 +119,15 @@ def _modules() -> Iterator[str]:
             yield os.path.abspath(entry)  # noqa: PTH100
 
 
+def _links(folder: str) -> list[str]:
+    """Return the links in a folder of modules: packages that were installed by a link to where somebody works on them."""
+    try:
+        with os.scandir(folder) as entries:
+            return [each.path for each in entries if each.is_symlink()]
+    except OSError:  # missing
+        return []
+
+
 def is_program() -> bool:
     """Return whether the process is the program `ybs`, and not another one that embeds it."""
     return any(type(each).__module__ == "ybs.finder" for each in sys.meta_path)
@@ -131,6 +142,22 @@ def _loaded(folders: Collection[str]) -> Iterator[str]:
             yield os.path.dirname(file) if hasattr(module, "__path__") else file  # noqa: PTH120
 
 
+def _plugins() -> Iterator[str]:
+    """Yield packages of editable installs that bring plugins, loaded or not: the next start may load them."""
+    finders = (sys.modules.get(getattr(each, "__module__", "")) for each in sys.meta_path)
+    maps: list[dict[str, str]] = [getattr(each, "MAPPING", {}) for each in finders]
+    if not (left_out or any(maps)):
+        return
+    from ybs.config.installed import installed  # few have editable installs
+
+    for module in {each.module for each in installed()}:
+        found = [f"{folder}/{module.partition('.')[0]}" for folder in left_out]
+        for mapping in maps:
+            found += (path for name, path in mapping.items() if f"{module}.".startswith(f"{name}."))
+        for path in found:
+            yield from (each for each in (path, f"{path}.py") if os.path.exists(each))  # noqa: PTH110
+
+
 def _prefixes() -> Iterable[str]:
     return dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
 
@@ -143,6 +170,10 @@ def _programs() -> Iterator[str]:
     for program in (sys.executable, getattr(sys, "_base_executable", ""), sys.argv[0]):
         if program and os.path.isfile(program):  # noqa: PTH113
             yield os.path.abspath(program)  # noqa: PTH100
+    if is_program() and os.path.isfile(sys.argv[0]):  # noqa: PTH113
+        script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
+        if script in sys.path:  # where Python looks first
+            yield script
     if sys.pycache_prefix:
         yield os.path.abspath(sys.pycache_prefix)  # noqa: PTH100
 

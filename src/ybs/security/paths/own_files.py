@@ -1,8 +1,8 @@
 """Files of ybs's own installation that have a second name: an installer linked them out of its cache into several environments.
 
 https://docs.astral.sh/uv/reference/settings/#link-mode: hard links are uv's default on Linux. Whoever may write the other name, in the
-`.venv` of a project, writes ybs. So before tools may work anywhere, ybs and all that it requires become files of their own, once for each
-installation.
+`.venv` of a project, writes ybs. So before tools may work anywhere, ybs, all that it requires and what Python runs before it become files of their own, once for
+each installation.
 """
 
 import os
@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,7 @@ from ybs.config import private_file
 from ybs.core.errors import ConfigError
 
 _NAME = re.compile(r"[\w.-]+")
+_WORD = re.compile(r"\w+")
 
 
 def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = True) -> None:
@@ -32,7 +34,7 @@ def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = 
             return
         if private_file.read(stamp) == _state(site):
             return
-        for path in _files():
+        for path in chain(_files(), _started(site)):
             with suppress(OSError):
                 _keep_apart(path, leads_to)
         if writes:
@@ -90,6 +92,18 @@ def _files() -> Iterator[Path]:
             continue
         names += _names(found.requires or (), with_extras=name == "ybs")
         yield from (Path(str(found.locate_file(each))) for each in found.files or ())
+
+
+def _started(site: Path) -> Iterator[Path]:
+    """Yield the files that Python itself runs at each start: lines of `*.pth`, and what they name beside them."""
+    names = {"sitecustomize", "usercustomize"}
+    for file in site.glob("*.pth"):
+        yield file
+        lines = file.read_text("utf-8", errors="replace").splitlines()
+        names.update(*(_WORD.findall(line) for line in lines if line.startswith("import")))
+    for name in names:
+        yield site / f"{name}.py"
+        yield from (site / name).rglob("*")
 
 
 def _names(required: Iterable[str], *, with_extras: bool) -> Iterator[str]:
