@@ -322,6 +322,14 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | rules `git *`, `git commit *`, `gh *`, `kubectl *`: glued options (`-aFmsg`, `-kolink`, `-Rfx.yaml`), `-F` behind `cd`, links made by a checkout, in a mailbox or by a job, patterns that become options or that the shell finds alone, a bundle, `--separate-git-dir`, `ln -s .git x` | ran outside, unasked, with the keys or with a file of the person's: held by `tests/session/test_outside_sandbox.py` |
 | a rule `git status *` below the top of a repository, in a folder that the model made a bare one; a repository in a folder that cannot be listed | took the other repository: held by `tests/session/test_outside_sandbox.py` |
 | rules `git tag *` and `make *` with a tag's name that `make` runs; a session that goes on in another time zone or as a fork | ran outside, unasked: held by `tests/session/test_outside_sandbox.py` |
+| a server of sessions killed between two turns, a copy by `/fork`, another profile, after `plan`, a deny, `/sandbox on` or an allow that was taken back | went on looser than it was: held by `tests/frontends/serve/test_bounds.py`, `tests/session/test_bounds.py` |
+| `!pwd` with a dropped file on the page, unread lines of `steer`, lines taken back, a folded paste that goes unread, an editor's link whose name holds `@/path` | counted as typed: held by `tests/session/test_inbox.py`, `tests/frontends/acp/test_agent.py` |
+| one MCP server in two files of a project; a server with an address among its arguments | got a key of a provider, and more than the question said: held by `tests/trust/test_grants.py` |
+| a template's commands behind NUL; a change behind 400 characters or U+2028; `ESC[;m` and U+034F in a command; a command glued to what looks like a password | were not shown where a person was asked: held by `tests/config/test_template.py`, `tests/trust/test_grants.py`, `tests/security/firewall/test_masking.py`, `tests/frontends/terminal/questions/test_confirm.py` |
+| a secret variable of several lines behind line numbers; a token behind the marks of `grep -A` and `diff`; two looks at a job; messages of an MCP prompt | went to the model: masked: held by `tests/security/firewall` |
+| another user's socket where `ybs serve` has its own, with the state folder in a shared place | was given the variables: held by `tests/config/test_private_socket.py` |
+| `ybs mcp serve`, `/provider` of an editable package, linked packages and the folder of the script, as ways to change ybs itself | ran in ybs: held by `tests/security/test_own_code.py` |
+| a trusted script replaced by a pipe or by a link that only the sandbox resolves; `__pycache__` beside it; `"ru""ff"`; `PATH` below `/tmp`; a folder `tools` that is a link | ran, or ran as the person's: held by `tests/trust/test_reach.py`, `tests/session/test_user_hooks.py`, `tests/tools/external/test_tool.py` |
 
 ## Escapes
 
