@@ -15,6 +15,7 @@ READERS = {
     "session/options.py": "the host of a program that names none: read once, when a session is opened",
     "providers/http/client.py": "httpx2 takes the proxies of the process, and this asks whether it would",
     "ready_tools/web_search.py": "a program of its own: its variables are those that the person lets it have",
+    "ready_tools/git_status.py": "a program of its own: git gets its variables, and some more",
 }
 #: Who changes the process that it runs in, and why.
 CHANGERS = {

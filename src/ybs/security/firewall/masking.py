@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import Any, cast
 
 import msgspec
@@ -134,26 +134,28 @@ class Firewall:
         self,
         settings: FirewallSettings | None = None,
         own: Iterable[str] = (),
+        *,
+        asks_for: "Firewall | None" = None,
     ) -> None:
-        settings = settings or FirewallSettings()
-        self.vault = Vault(own)
+        """`asks_for`: this one is for what a person is asked by the session of that one; see `asking`."""
+        self._settings = settings or FirewallSettings()
+        self.vault: Vault = deepcopy(asks_for.vault) if asks_for else Vault(own)
         self.report = SecretsReport()
-        self.engine = engine_of(settings.sensitivity)
-        self._allowed = AllowList(settings.allow)
+        self.engine = engine_of(self._settings.sensitivity)
+        self._allowed: AllowList = (
+            asks_for._allowed if asks_for else AllowList(self._settings.allow)
+        )
         self._memory = FindingCache()
         #: What was known of secrets when the memory was begun.
         self._learned = self.vault.learned
-        self._hides_code = True
+        self._hides_code = asks_for is None
 
     def asking(self) -> "Firewall":
         """Return a firewall for what a person is asked to allow: what is found by its looks hides nothing there that a shell would run.
 
         It keeps what it finds to itself, since that may be the first part of a value, and a word.
         """
-        other = copy(self)
-        other.report, other._memory, other._hides_code = SecretsReport(), FindingCache(), False
-        other.vault = deepcopy(self.vault)
-        return other
+        return Firewall(self._settings, asks_for=self)
 
     @contextmanager
     def unreported(self) -> Generator[None]:

@@ -173,12 +173,11 @@ def replaces_nothing(text: str) -> bool:
 
 def _takes_only_data(words: list[str], named: Sequence[str]) -> bool:
     """Return whether all that a star stands for is data: texts, names and options that name no file; `cd` needs one folder."""
-    from ybs.security.commands import options
-
     program = words[0]
     if program == "git":
         is_any_verb = named[1:2] in ([], ["*"])
-        if options.git_verb(words) != 1 or (is_any_verb and GIT_VERBS.isdisjoint(words[1:2])):
+        verb = "".join(words[1:2])
+        if verb[:1] in ("", "-") or (is_any_verb and verb not in GIT_VERBS):
             return False
     if program == "cd":
         return len(words) == 2 and _is_name(words[1])
