@@ -314,15 +314,17 @@ async def test_a_shell_that_cannot_be_looked_at_is_waited_for(
 
 
 @pytest.mark.integration
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_look_for_strays_that_fails_does_not_hold_the_call(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ):
     def fails(*_: object) -> None:
         raise OSError
 
+    told = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda _: told.set())
     monkeypatch.setattr(orphans, "_candidates", fails)
     assert (await place.run("exit 3")).exit_code == 3
+    assert await asyncio.to_thread(told.wait, 5)  # else it is told of in another test
 
 
 async def test_no_descriptor_is_left_behind(place: Place):
