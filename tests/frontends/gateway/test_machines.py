@@ -65,18 +65,18 @@ async def answered(
 ) -> None:
     """Say yes to what is asked in chats, and anew where it is asked anew, until all is done; `restarts` one that has ended meanwhile."""
     pressed = set[str]()
-    async with asyncio.timeout(60):
-        while not all(says(two, chat, f"done {chat}.") for chat in chats):
-            for sent in [e for e in two.platform.sent[after:] if e.chat in chats and e.buttons]:
-                row = next(each for each in sent.buttons[0] if each["text"] == "Yes")
-                if row["callback_data"] not in pressed:
-                    pressed.add(row["callback_data"])
-                    two.platform.press(
-                        "Yes", chat=sent.chat, person=sent.chat, token=row["callback_data"]
-                    )
-            if restarts:  # as what started it would
-                await two.start()
-            await asyncio.sleep(0.1)
+
+    def are_done() -> bool:
+        for sent in [e for e in two.platform.sent[after:] if e.chat in chats and e.buttons]:
+            row = next(each for each in sent.buttons[0] if each["text"] == "Yes")
+            if row["callback_data"] not in pressed:
+                pressed.add(row["callback_data"])
+                two.platform.press(
+                    "Yes", chat=sent.chat, person=sent.chat, token=row["callback_data"]
+                )
+        return all(says(two, chat, f"done {chat}.") for chat in chats)
+
+    await two.until(are_done, 60, restarts=restarts)
 
 
 def says(two: Machines, chat: int, words: str) -> bool:
