@@ -534,18 +534,25 @@ async def test_what_git_says_of_the_project_counts_for_what_may_ask_it(
     assert (await session.run("make", outside=True)).is_refused
 
 
-async def test_a_session_that_goes_on_does_not_know_what_it_changed(
-    work: Path, open_whole: Any, monkeypatch: pytest.MonkeyPatch
+def backdate(path: Path) -> None:
+    """Have a saved session have begun on 18 January 2026."""
+    first, _, rest = path.read_text().partition("\n")
+    old = json.decode(first) | {"timestamp": "2026-01-18T00:00:00.000Z"}
+    path.write_text(f"{json.encode(old).decode()}\n{rest}")
+
+
+async def test_a_session_that_goes_on_as_a_copy_began_with_its_first_line(
+    work: Path, open_whole: Any
 ) -> None:
-    for name, value in WHO.items():
-        monkeypatch.setenv(name, value)
     async with OpenAIServer(["done"]) as server:
         session, _ = open_whole(server, sandbox=True)
         async with session:
             await session.send("hello")
-            began = session.environment.workspace.since_ns
-            await session.handle("/fork")
-            assert (began > 0, session.environment.workspace.since_ns) == (True, 0)
+            name, path = session.journal.name, Path(session.journal.path)
+        backdate(path)
+        again, _ = open_whole(server, resume=name, fork=True)
+        async with again:
+            assert again.environment.workspace.since_ns == 1_768_694_400 * 10**9
 
 
 async def test_git_loads_the_project_where_it_starts_an_alias_or_finds_a_submodule(

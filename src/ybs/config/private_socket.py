@@ -1,13 +1,13 @@
 """ybs's own Unix sockets: connected to only where nobody but this user can have put them, or answers."""
 
 import os
+import socket
 import struct
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from errno import EACCES
 from pathlib import Path
-from socket import AF_UNIX, SO_PEERCRED, SOL_SOCKET, socket
 from typing import Final
 
 #: The system takes paths of about 100 bytes only; a folder's descriptor makes them short.
@@ -16,23 +16,20 @@ _LONGEST_PATH: Final = 100
 _LOCAL_PEERCRED: Final = 1
 
 
-def connect(path: Path, seconds: float) -> socket:
+def connect(path: Path, seconds: float) -> socket.socket:
     """Connect to a socket in a folder in which no other user can write, and to a process of this user. Raises OSError."""
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    link = socket(AF_UNIX)
+    facts = path.parent.stat()
+    owner = None if facts.st_mode & 0o022 else facts.st_uid
+    _check_own(owner, "other users can write in its folder")
+    link = socket.socket(socket.AF_UNIX)
     try:
-        facts = os.fstat(folder)
-        owner = None if facts.st_mode & 0o022 else facts.st_uid
-        _check_own(owner, "other users can write in its folder")
         link.settimeout(seconds)
-        is_long = len(os.fsencode(path)) > _LONGEST_PATH
-        link.connect(f"/proc/self/fd/{folder}/{path.name}" if is_long else str(path))
+        with short_path(path) as short:
+            link.connect(short)
         _check_own(peer_uid(link), "a process of another user answers")
     except BaseException:
         link.close()
         raise
-    finally:
-        os.close(folder)
     return link
 
 
@@ -54,11 +51,11 @@ def short_path(path: Path) -> Generator[str]:
         os.close(folder)
 
 
-def peer_uid(connection: socket) -> int | None:
+def peer_uid(connection: socket.socket) -> int | None:
     """Return whose process is at the other end of a unix socket; None where the system does not say."""
     try:
         if sys.platform == "linux":
-            facts = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
+            facts = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
             return int(struct.unpack("iII", facts)[1])
         return int(struct.unpack("II", connection.getsockopt(0, _LOCAL_PEERCRED, 8))[1])
     except (OSError, struct.error):

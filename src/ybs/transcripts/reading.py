@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -45,6 +46,14 @@ class Transcript(Struct, frozen=True, kw_only=True):
     def last(self) -> int:
         """The number of the last line."""
         return self.lines[-1].event
+
+    @property
+    def began_ns(self) -> int:
+        """When the session began, or the one that it is a copy of, in nanoseconds since the epoch; 0 where that cannot be read."""
+        try:
+            return int(datetime.fromisoformat(self.lines[0].timestamp).timestamp()) * 1_000_000_000
+        except (ValueError, OverflowError, OSError):
+            return 0
 
     @property
     def events(self) -> list[Envelope]:
