@@ -5,8 +5,10 @@ kills nothing, nor does `newer`, which makes it a gateway of a later version.
 """
 
 import os
+import select
 import signal
 import sys
+import time
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -97,7 +99,14 @@ def _read_trap(*_: Any) -> None:
     set_trap(point, int(count))
 
 
+def _sleep(seconds: float) -> None:
+    """Sleep by `select`: under libfaketime `time.sleep` ends at once, or raises EINVAL, as on no system."""
+    select.select((), (), (), seconds)
+
+
 if __name__ == "__main__":
+    if "FAKETIME_TIMESTAMP_FILE" in os.environ:
+        time.sleep = _sleep
     for each in POINTS:
         _wrap(each)  # before anything holds on to what is called there
     signal.signal(signal.SIGCONT, _read_trap)

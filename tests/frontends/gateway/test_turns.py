@@ -118,6 +118,18 @@ async def test_turns_of_a_chat_run_one_after_the_other_and_those_of_others_besid
         assert people.opening.begun.count(first[0]) == 3
 
 
+async def test_a_turn_that_another_worker_began_comes_before_a_new_one(tmp_path: Path):
+    async with chatters(tmp_path) as people:
+        place = ChatPlace("telegram", "bot", "private", "a")
+        begun = Incoming(id="begun", place=place, person="a", name="a", at=9.0)
+        key, body = key_of(place, "a"), msgspec.json.encode(begun)
+        values = {"id": "begun", "key": key, "body": body, "at": 9.0, "state": "moved", "tries": 1}
+        await people.store.change(people.store.insert(inbox).values(**values))
+        await people.write("a", 1)  # by the clock it is older
+        people.opening.go_on(2)
+        assert [*await people.said(2)] == ["begun:answer", "a1:answer"]
+
+
 async def test_no_more_turns_run_at_once_than_allowed(tmp_path: Path):
     async with chatters(tmp_path, at_once=1) as people:
         keys = [await people.write(chat, 1) for chat in "abc"]

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from ybs.core.decoding import from_json
 from ybs.frontends.gateway.channel import ChatPlace, Incoming, MaybeSentError, chat_of
 from ybs.frontends.gateway.lease import GONE, DatabaseLease
-from ybs.frontends.gateway.store import GatewayStore, chats, inbox, questions, workers
+from ybs.frontends.gateway.store import IN_ORDER, GatewayStore, chats, inbox, questions, workers
 
 if TYPE_CHECKING:
     from sqlalchemy import Row
@@ -81,7 +81,7 @@ class Fleet:
         return await self._store.do(work)
 
     def _worker_of(self, connection: Connection, key: str) -> int:
-        """Return the worker that has a chat, or give it to the one with the fewest that has its project.
+        """Return the worker that has a chat, or give it, with its turns, to the one with the fewest that has its project.
 
         0: there is none; below 0: it is with one of another version, which lets go of it when its turns have ended.
         """
@@ -99,6 +99,9 @@ class Fleet:
             is_able = not project or project in json.loads(each.projects)
             if is_able and each.protocol == self._lease.protocol:
                 connection.execute(update(chats).where(is_it).values(worker=each.number))
+                is_its = (inbox.c.key == key) & inbox.c.state.in_(_TURNS)
+                moved = {"state": "moved", "worker": each.number}
+                connection.execute(update(inbox).where(is_its).values(**moved))
                 return each.number
         return 0
 
@@ -118,9 +121,7 @@ class Fleet:
             connection.execute(lost.where(is_lost))
         is_free = is_turn & (inbox.c.worker == 0)
         for key in connection.scalars(select(inbox.c.key).where(is_free).distinct()).all():
-            if (worker := self._worker_of(connection, key)) > 0:
-                is_its = is_free & (inbox.c.key == key)
-                connection.execute(update(inbox).where(is_its).values(worker=worker))
+            self._worker_of(connection, key)
 
     async def show(self, outbox: "Outbox", do: Callable[[Coroutine[Any, Any, Any]], None]) -> None:
         """Show what there is to show of turns on other machines, until cancelled; `do` runs what need not be waited for."""
@@ -156,7 +157,7 @@ class Fleet:
     async def given(self) -> "list[Row[Any]]":
         """Return the events that this gateway has to decide about, and the turns that it has to take up, in order."""
         is_mine = (inbox.c.worker == self.number) & inbox.c.state.in_(("given", "moved"))
-        return await self._store.rows(select(inbox).where(is_mine).order_by(inbox.c.at))
+        return await self._store.rows(select(inbox).where(is_mine).order_by(*IN_ORDER))
 
     async def let_go(self, key: str) -> None:
         """Have a chat be anybody's whose session is closed here, unless something of it is to be done here."""

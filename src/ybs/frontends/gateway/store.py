@@ -68,6 +68,9 @@ inbox: Final = Table(
     Column("showing", Integer, nullable=False, default=0, server_default="0"),
 )
 
+#: How the turns of a chat follow each other: one that was begun comes first, whatever the clock of another machine said.
+IN_ORDER: Final = (inbox.c.tries == 0, inbox.c.at)
+
 #: Messages to platforms, in the order in which they are to arrive. `place` and `body` are JSON; `edits` is the platform's id of the
 #: message that this one takes the place of, or says which of the ledger it is. `state`: pending, attempting, delivered, failed.
 ledger: Final = Table(

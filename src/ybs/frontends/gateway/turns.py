@@ -9,6 +9,7 @@ what waits in memory is only their order.
 import asyncio
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, select, update
@@ -23,7 +24,7 @@ from ybs.frontends.gateway.fleet import Board, Fleet
 from ybs.frontends.gateway.live import LiveTurn
 from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.rates import DailyBudget
-from ybs.frontends.gateway.store import GatewayStore, StoreError, inbox
+from ybs.frontends.gateway.store import IN_ORDER, GatewayStore, StoreError, inbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 from ybs.session.session import Session
@@ -68,7 +69,7 @@ class Turns:
     async def take_up(self) -> None:
         """Run the turns that the inbox has for this gateway, as far as it does not: a killed process left them, or something failed. Raises StoreError."""
         is_mine = (inbox.c.state == "waiting") & (inbox.c.worker == self._worker)
-        waiting = select(inbox.c.id, inbox.c.key).where(is_mine).order_by(inbox.c.at)
+        waiting = select(inbox.c.id, inbox.c.key).where(is_mine).order_by(*IN_ORDER)
         for row in await self._store.rows(waiting):
             self._add(row.id, row.key)
 
@@ -91,8 +92,17 @@ class Turns:
     async def enqueue(self, incoming: Incoming, key: str) -> None:
         """Have the model answer to an event when those before it in its chat are done; the same event twice is one turn."""
         is_open = (inbox.c.id == incoming.id) & inbox.c.state.in_(("new", "given", "moved"))
-        await self._store.change(update(inbox).where(is_open).values(state="waiting", key=key))
-        self._add(incoming.id, key)
+        is_turn = inbox.c.state.in_(("waiting", "moved"))
+        is_of_chat = (inbox.c.key == key) & (inbox.c.worker == self._worker) & is_turn
+
+        def work(connection: Connection) -> Sequence[str]:
+            connection.execute(update(inbox).where(is_open).values(state="waiting", key=key))
+            connection.execute(update(inbox).where(is_of_chat).values(state="waiting"))
+            waiting = select(inbox.c.id).where(is_of_chat).order_by(*IN_ORDER)
+            return connection.scalars(waiting).all()
+
+        for turn_id in await self._store.do(work):  # one that another worker began comes first
+            self._add(turn_id, key)
 
     def _add(self, turn_id: str, key: str) -> None:
         if turn_id not in self._tasks:
