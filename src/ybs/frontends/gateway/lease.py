@@ -151,9 +151,10 @@ class DatabaseLease:
 
     def check(self, connection: Connection) -> None:
         """End the process where it was struck out, or another gateway leads in its place; until the transaction ends neither can happen."""
-        mine = f"{_MINE}, l" if self.leads else _MINE
+        leads = self.leads  # which may become true meanwhile, in another thread
+        mine = f"{_MINE}, l" if leads else _MINE
         leader = connection.scalar(text(mine), {"number": self.number})
-        if leader is None or (self.leads and leader != self.number):
+        if leader is None or (leads and leader != self.number):
             self.end("Other gateways took this one for dead, and go on with what it did.")
 
     def end(self, why: str) -> None:
