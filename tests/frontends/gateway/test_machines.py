@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
