@@ -171,8 +171,9 @@ def test_a_shell_that_a_library_starts_names_no_program_of_the_project(
 
 def test_what_the_launcher_starts_is_not_judged_again(project: Path):
     place(project / "bin")
+    Host.of({}).work_in(project)
     with programs._launching():  # pyright: ignore[reportPrivateUsage]
-        assert judged("subprocess.Popen", f"{project}/bin/tool", project)
+        cli.judge_start("os.posix_spawn", (f"{project}/bin/tool", [], None))
 
 
 def test_it_is_judged_by_the_folders_of_all_hosts_of_the_process(project: Path, tmp_path: Path):

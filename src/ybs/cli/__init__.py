@@ -79,9 +79,12 @@ def judge_starts() -> None:
 def judge_start(event: str, arguments: tuple[Any, ...]) -> None:
     """Raise PermissionError where a library would start a program of a folder that is worked in: an audit hook."""
     if event in STARTS:
+        from ybs.security.launcher import is_launching, judge_start
+
+        if is_launching():  # what ybs starts itself
+            return
         from ybs.config.host import worked_in
         from ybs.frontends.host import this_host
-        from ybs.security.launcher import judge_start
 
         this_host()  # notes the folder that the process stands in
         judge_start(event, arguments, tuple(worked_in))

@@ -286,14 +286,17 @@ def spawn(
         return os.posix_spawn(words[0], words, environ, file_actions=actions, **options)
 
 
+def is_launching() -> bool:
+    """Return whether a program is being started here, whose path is known to be away from every root."""
+    return _is_launching.get()
+
+
 def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path]) -> None:
     """Raise PermissionError for a program that the rest of this process starts in a root, or by a relative entry of PATH.
 
     That is what libraries do that find theirs by PATH. Of a shell the words of its command count, too.
     Event and arguments are those that Python tells an audit hook.
     """
-    if _is_launching.get():
-        return
     place, environ, tops = STARTS[event], arguments[-1], _resolved(away_from)
     program = os.fsdecode(arguments[place])
     # Only Popen looks along PATH; to the system a bare name is a file where the process stands.

@@ -102,7 +102,11 @@ class FirewallModel(ModelWrapper):
         self._pass_specs(request.tools)
         offered = [spec for spec in request.tools if not self._has_secret_name(spec)]
         specs = [await self._spec(spec) for spec in offered]
-        messages = [await self._message(message) for message in request.messages]
+        known = self._messages
+        messages = [
+            kept[1] if (kept := known.get(id(each))) is not None else await self._message(each)
+            for each in request.messages
+        ]
         messages = self._masked_again(messages)
         pairs = zip(request.messages, messages, strict=True)
         self._messages = {id(old): (old, new) for old, new in pairs}  # some are no longer said
@@ -142,8 +146,6 @@ class FirewallModel(ModelWrapper):
         return await self._checked(spec, f"the description of {spec.name}", is_said=False)
 
     async def _message(self, message: Message) -> Message:
-        if (known := self._messages.get(id(message))) is not None:
-            return known[1]
         for name in _names(message):
             self._check_name(name)
         is_said = isinstance(message, UserMessage) and message.origin == "person"

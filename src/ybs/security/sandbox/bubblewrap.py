@@ -62,6 +62,7 @@ class Bubblewrap(Backend):
         self._network = network  # without one, every command has one of its own
         self._program, self._options = program, options
         self._system = list(_system(places))
+        self._system_folders = [folder for folder, _ in system_folders()]
         self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
 
     def launch(
@@ -130,8 +131,7 @@ class Bubblewrap(Backend):
             yield from show(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))
         if not read_only:
-            system = [folder for folder, _ in system_folders()]
-            yield from _hidden(machine_sockets((*system, *self.places.tops, *self.places.toolchains, *self.places.seen)))  # fmt: skip
+            yield from _hidden(machine_sockets((*self._system_folders, *self.places.tops, *self.places.toolchains, *self.places.seen)))  # fmt: skip
         yield from _hidden(self.places.hidden)
         if read_only and self.private is not None and (shared := self.private.shared):
             for path in pipes(shared):
