@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.core.messages import ToolCall
-from ybs.tools.calls.cut import cut, from_line, up_to_line
+from ybs.security.firewall.masking import Firewall
+from ybs.tools.calls.cut import cut, first_words, from_line, up_to_line
 from ybs.tools.calls.results import failed
 
 
@@ -57,16 +58,29 @@ def test_the_share_of_the_head_can_be_chosen():
 @every_row(
     ("text", "head", "tail"),
     [
-        ("\nab cd", "\nab cd", "ab cd"),
-        ("a\nbbbb", "a\nbbbb", "bbbb"),
-        ("aaaa\nb", "aaaa\n", "aaaa\nb"),
-        ("aa\nbbb", "aa\nbbb", "aa\nbbb"),
-        ("aa\nbbbbb", "aa\nbbbbb", "bbbbb"),
-        ("abc", "abc", "abc"),
+        ("\nab cd", "\nab ", "ab cd"),
+        ("a\nbbbb", "a\nb", "bbbb"),
+        ("aaaa\nb", "aaaa\n", "a\nb"),
+        ("aa\nbbb", "aa\n", "\nbbb"),
+        ("aa\nbbbbb", "aa\nb", "bbbbb"),
+        ("abc", "a", "bc"),
+        ("the word isc", "the word ", " word isc"),
     ],
 )
 def test_a_line_that_is_cut_goes_where_half_of_the_rest_or_more_stays(text, head, tail):
     assert (up_to_line(text), from_line(text)) == (head, tail)
+
+
+def test_no_cut_leaves_a_part_of_a_token_or_password_that_is_not_known_as_one():
+    password, token = "Vq7tRw2mZk4Lp8x9", "ghp" + "_" + "x7Rt2mQp" * 4 + "Kd4w"
+    firewall = Firewall()
+    for secret in (f"postgres://shop:{password}@db", token):
+        for place in range(700, 860):
+            line = ('{"id":1},' * 300)[:place] + f'"{secret}",' + '{"id":1},' * 200
+            for shown in (cut(line, 1200), cut(line, 3200 - place), first_words(line, 800)):
+                clean = firewall.mask(shown)
+                assert not any(part in clean for part in (password[:6], password[-6:]))
+                assert not any(part in clean for part in (token[:8], token[-8:]))
 
 
 @pytest.mark.integration

@@ -143,7 +143,9 @@ def test_the_git_state_runs_no_filter_of_the_repository(
     (project / "owned").unlink(missing_ok=True)
     told = git_status.git_status(5)
     assert " M f.bin" in told
-    assert "1 insertion" in told
+    assert (
+        "f.bin | 2 +-" in told
+    )  # of f.txt it depends on when git noticed that the filter had ended
     assert not (project / "owned").exists()
 
 

@@ -23,7 +23,7 @@ def kept_of(*pieces: bytes, most_chars: int = 10) -> KeptBytes:
 def test_an_output_that_fits_is_whole():
     kept = kept_of(b"abc", b"", b"defg")
     assert kept.shown() == ("abcdefg", False)
-    assert kept.shown(4) == ("ab\n[... 3 bytes left out ...]\nfg", True)
+    assert kept.shown(4) == ("a\n[... 5 bytes left out ...]\ng", True)
 
 
 def test_a_long_output_keeps_both_ends_and_true_numbers():
@@ -33,24 +33,24 @@ def test_a_long_output_keeps_both_ends_and_true_numbers():
     assert text == "first\nx\nx\n[... 199,992 bytes (99,996 lines) left out ...]\nx\nx\nlast"
     wide, is_cut = kept_of("\U0001f600".encode() * 100, most_chars=10).shown()
     assert is_cut
-    assert "[... 360 bytes left out ...]" in wide
+    assert "[... 380 bytes left out ...]" in wide
 
 
 @every_row(
     ("most_chars", "data", "limit", "shown"),
     [
-        (1, b"abcdefgh", None, "a\n[... 6 bytes left out ...]\nh"),
-        (3, b"abcdefgh", None, "a\n[... 6 bytes left out ...]\nh"),
-        (9, b"abcdefghij", None, "abcd\n[... 2 bytes left out ...]\nghij"),
+        (1, b"abcdefgh", None, "\n[... 7 bytes left out ...]\nh"),
+        (3, b"abcdefgh", None, "\n[... 7 bytes left out ...]\nh"),
+        (9, b"abcdefghij", None, "ab\n[... 6 bytes left out ...]\nij"),
         (8, b"abcdefgh", None, "abcdefgh"),
         (8, b"abcdefgh", 100, "abcdefgh"),
         (4, "日本語字".encode(), None, "日本語字"),
-        (8, b"abcdefghi", 100, "abcd\n[... 1 bytes left out ...]\nfghi"),
-        (8, b"abcdefgh", 5, "ab\n[... 4 bytes left out ...]\ngh"),
-        (8, b"abcdefgh", 1, "a\n[... 6 bytes left out ...]\nh"),
-        (4, b"abc\nef", None, "ab\n[... 2 bytes left out ...]\nef"),  # the end of one line
-        (4, b"ab\ncd\nef", None, "ab\n[... 4 bytes (2 lines) left out ...]\nef"),
-        (4, b"\xff" * 6, None, "\ufffd\ufffd\n[... 0 bytes left out ...]\n\ufffd\ufffd"),
+        (8, b"abcdefghi", 100, "ab\n[... 5 bytes left out ...]\nhi"),
+        (8, b"abcdefgh", 5, "a\n[... 6 bytes left out ...]\nh"),
+        (8, b"abcdefgh", 1, "\n[... 7 bytes left out ...]\nh"),
+        (4, b"abc\nef", None, "a\n[... 4 bytes left out ...]\nf"),
+        (4, b"ab\ncd\nef", None, "a\n[... 6 bytes (2 lines) left out ...]\nf"),
+        (4, b"\xff" * 6, None, "\ufffd\n[... 0 bytes left out ...]\n\ufffd"),
         (100, b"\0abcdef\xff", None, "abcdef\ufffd"),  # an eighth is not UTF-8
         (100, b"\0abcde\xff\xff", None, "[8 bytes that are not text]\n"),
         (100, b"\xff" * 8, None, "\ufffd" * 8),

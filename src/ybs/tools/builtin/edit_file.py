@@ -10,6 +10,7 @@ from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
+from ybs.tools.calls.cut import first_words
 from ybs.tools.editing.changes import ChangingTool, FileEdit
 from ybs.tools.editing.diff import diff_of
 from ybs.tools.editing.syntax import flaw_made
@@ -110,7 +111,9 @@ def _check(shown: str, before: str, after: str) -> None:
     if (flaw := flaw_made(shown, before, after)) is None:
         return
     lines = list(enumerate(after.splitlines(), 1))[max(0, flaw.line - 3) : flaw.line + 2]
-    around = "\n".join(f"{number}\t{printable(line)[:_SHOWN_CHARS]}" for number, line in lines)
+    around = "\n".join(
+        f"{number}\t{first_words(printable(line), _SHOWN_CHARS)}" for number, line in lines
+    )
     raise ToolError(
         f"Nothing was changed: {shown} could not be read any more ({flaw.why} in line {flaw.line}):\n{around}\n"
         "Give in old_text all the lines that are to go, and in new_text what is to stand in their place."

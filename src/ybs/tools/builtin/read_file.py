@@ -15,6 +15,7 @@ from ybs.core.threads import in_thread
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.calls.cut import up_to_word
 from ybs.tools.reading.images import image_of, media_type_of
 from ybs.tools.searching.walk import Deadline
 from ybs.tools.workspace import Workspace
@@ -191,9 +192,10 @@ def _numbered(view: _View, longest: int) -> list[str]:
 
 
 def _cut(line: str, longest: int) -> str:
-    more = len(line) - longest
+    shown = up_to_word(line[:longest])
+    more = len(line) - len(shown)
     count = f"{more:,}" if more <= _MOST_COUNTED else f"over {_MOST_COUNTED:,}"
-    return f"{line[:longest]} [... {count} more characters]"
+    return f"{shown} [... {count} more characters]"
 
 
 def _picture(content: "FileContent", shown: str) -> ToolOutput | None:

@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
+from ybs.tools.calls.cut import first_words
 from ybs.tools.editing.adapting import (
     Edit,
     EditMatch,
@@ -403,7 +404,9 @@ def _similar(lines: Lines, wanted: list[str]) -> str:
 
 
 def _numbered(lines: Lines, numbers: list[int]) -> str:
-    return "\n".join(f"{number + 1}\t{lines.all[number][:_LONGEST]}" for number in numbers)
+    return "\n".join(
+        f"{number + 1}\t{first_words(lines.all[number], _LONGEST)}" for number in numbers
+    )
 
 
 _INSIDE = lazy(r"#|[)\]}].*[{:(>]\s*\Z")  # what may stand further left within a block

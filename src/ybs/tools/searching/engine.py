@@ -15,6 +15,7 @@ from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, launch_reader
 from ybs.security.sandbox.launch import SandboxView
+from ybs.tools.calls.cut import from_word, up_to_word
 from ybs.tools.reading.document import PROBE_BYTES, TextFile, wide_encoding
 from ybs.tools.searching.child import ChildOutput, output_of
 from ybs.tools.searching.choice import GlobChoice
@@ -473,10 +474,12 @@ def _shown(line: bytes, encoding: str, place: int = 0) -> str:
     first = column - _BEFORE_MATCH if column > LONGEST_SHOWN - _BEFORE_MATCH else 0
     if not start and end >= len(line) and len(text) <= LONGEST_SHOWN:
         return text
-    shown = text[first : first + LONGEST_SHOWN]
-    head = "[...] " if start or first else ""
-    tail = " [...]" if end < len(line) or first + LONGEST_SHOWN < len(text) else ""
-    return f"{head}{shown}{tail}"
+    before, found = text[first:column], text[column : first + LONGEST_SHOWN]
+    if start or first:
+        before = f"[...] {from_word(before)}"
+    if end < len(line) or first + LONGEST_SHOWN < len(text):
+        found = f"{up_to_word(found) or found} [...]"
+    return f"{before}{found}"
 
 
 BLOCK_BYTES = 16_000_000
