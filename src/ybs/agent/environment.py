@@ -15,7 +15,8 @@ from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
-from ybs.core.ports import Confirm
+from ybs.core.ports import Confirm, Question
+from ybs.security.firewall.structs import masked_question
 from ybs.security.incognito import Incognito
 from ybs.security.launcher import LOADERS, paths_in
 from ybs.security.own_programs import OwnPrograms
@@ -381,9 +382,9 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         """Return a text with its secrets masked; `place` says where it stands, for the report."""
         return self.secrets.firewall.mask(text, place)
 
-    def mask_question(self, text: str, place: str) -> str:
-        """Return what a person is asked to allow with its secrets masked, but nothing that a shell would run."""
-        return self.secrets.firewall.asking().mask(text, place)
+    def mask_question(self, question: Question) -> Question:
+        """Return what a person is asked with its secrets masked, but nothing that a shell would run."""
+        return masked_question(self.secrets.firewall, question)
 
     def keep_output(self, text: str) -> str:
         """Write a tool's output where tools can read it; return the path, or "" where nothing may be written."""

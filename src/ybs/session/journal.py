@@ -14,6 +14,7 @@ from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.ports import Guard, Turn
+from ybs.security.firewall.structs import masked_question
 from ybs.session.masking import mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
@@ -163,7 +164,7 @@ class Journal:
         if not (state.questions or state.waiting or state.steps):
             return state
         firewall = self._firewall()
-        asked = tuple(mask(firewall.asking(), each) for each in state.questions)
+        asked = tuple(masked_question(firewall, each) for each in state.questions)
         return replace(mask(firewall, replace(state, questions=())), questions=asked)
 
     def _add_others(self, event: Event, clean: Event, agent: str, started_by: str) -> None:

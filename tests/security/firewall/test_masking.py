@@ -333,6 +333,7 @@ def test_own_secrets_come_from_variables_named_like_secrets() -> None:
         "API_KEY": "short",
         "PASSWORD": "changeme",
         "PWD": "/home/me/c++ work",
+        "MAIL_URL": "smtp://me@h.example:" + f"q@{PW}@h/",
         "KEYBOARD": "abcdefgh-layout",
         "EDITOR": "some-long-editor",
     }
@@ -344,6 +345,7 @@ def test_own_secrets_come_from_variables_named_like_secrets() -> None:
         f"p%40{PW}",
         f"p@{PW}",
         "Xk39dk2P",  # as short as one may be
+        f"q@{PW}",
     ]
 
 
@@ -525,6 +527,11 @@ def test_each_line_of_a_private_key_is_masked_once_its_file_is_known(key: str) -
         ),
         *((name, True) for name in ("SECRET_KEY_BASE", "DB_CONNECTION_STRING", "AWS_CREDS")),
         *((name, True) for name in ("SUPABASE_SERVICE_ROLE", "MY_SUPABASE_SERVICE_ROLE_2")),
+        *((n, True) for n in ("GITHUB_TOKEN_WORK", "STRIPE_SECRET_KEY_TEST", "API_KEY_PERSONAL")),
+        *(
+            (n, False)
+            for n in ("TOKEN_FILE", "SECRET_STORE", "AWS_ACCESS_KEY_ID", "TOKENIZER_KIND")
+        ),
         *((name, False) for name in ("DESKTOP_SESSION", "IAM_SERVICE_ROLE", "BYPASS", "SPW")),
     ],
 )
@@ -539,6 +546,8 @@ def test_variables_are_secret_by_their_names(name: str, is_secret: bool) -> None
         "postgres://bob:{}@/db?host=/cloudsql/x",
         r'{{"url": "postgres:\/\/bob:{}@db.example\/x"}}',
         r'{{"url": "postgres:\/\/bob:{}@\/db?host=\/cloudsql\/x"}}',
+        "smtp://shop@example.com:{}@smtp.example.com",
+        "postgres://bob:" + "P@{}@db.example/x",
     ],
 )
 def test_a_password_in_an_address_is_masked_however_the_address_is_written(text: str) -> None:

@@ -10,9 +10,11 @@ from secrets_corpus.negatives import negatives
 from secrets_corpus.shapes import FRAMES, tokens
 
 from ybs.core.events import Event, ToolFinished, UserSaid
-from ybs.core.messages import Text
+from ybs.core.messages import Text, ToolCall
+from ybs.core.open_question import OpenQuestion
+from ybs.core.ports import Preview, Question
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.structs import _masked, has_rest_of_key, masked
+from ybs.security.firewall.structs import _masked, has_rest_of_key, masked, masked_question
 
 
 def values(text: str) -> list[Event]:
@@ -78,3 +80,30 @@ def test_a_line_of_a_key_before_its_end_is_a_rest_of_it_and_an_end_alone_is_none
         assert (
             has_rest_of_key(ToolFinished(id="1", success=True, output="", display=data)) == is_one
         )
+
+
+SIGNS = "kV9$tQ2&" + "xLm7Rw4z"
+BRAINTREE = "access_token$production$" + "x7rt2mqpkd4w9z3v" + "$" + "0f3a9c7e" * 4
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_of_a_diff_in_a_question_only_what_would_be_new_is_shown_as_a_shell_reads_it(is_open: bool):
+    url = f"postgres://u:{SIGNS}@db/x"
+    body = f" DATABASE = '{url}'\n-KEY = '{BRAINTREE}'\n+NEW = '{url}'"
+
+    def shown(effect: str) -> str:
+        if is_open:
+            return masked_question(
+                Firewall(), OpenQuestion(id="1", name="x", title="T", preview=body, effect=effect)
+            ).preview
+        call = ToolCall(id="1", name="x")
+        asked = Question(call=call, effect=effect, preview=Preview(title="T", body=body))
+        return masked_question(Firewall(), asked).preview.body
+
+    context, removed, added = shown("edit").split("\n")
+    assert not any(part in context for part in (SIGNS[:5], SIGNS[-8:]))
+    assert BRAINTREE[24:] not in removed
+    assert "&xLm7" in added  # it could be a command
+    assert SIGNS[:3] not in added
+    assert "&xLm7" in shown("execute").split("\n")[0]
+    assert BRAINTREE[24:] not in shown("execute")

@@ -2,13 +2,13 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from functools import cached_property
 from hashlib import sha256
 from itertools import count
 from secrets import token_urlsafe
-from typing import Any, Final, Protocol, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import anyio
 import mcp_types as types
@@ -42,16 +42,10 @@ _ANSWER: Final = "answer"
 _INSIDE: Final = "A yes runs it in the sandbox. Outside, with your keys, runs only what safety.outside_sandbox of your settings names."
 _PROGRAM: Final = "ybs mcp serve"
 _MOST_SHOWN: Final = 10_000  # characters of what a call would do
+#: Masks the secrets in a question.
+Mask: TypeAlias = Callable[[Question], Question]
 #: So many questions may wait for a second call; the oldest is forgotten first.
 _MOST_OPEN: Final = 100
-
-
-class Mask(Protocol):
-    """Masks the secrets in a text; `place` says where it stands."""
-
-    def __call__(self, text: str, place: str) -> str:
-        """Return the text without secrets."""
-        ...
 
 
 def can_ask(session: ServerSession) -> bool:
@@ -63,6 +57,7 @@ def can_ask(session: ServerSession) -> bool:
 
 def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
     """Return the form that the person is shown."""
+    question = mask(question)
     lines = [f"ybs asks: {question.preview.title}", cut(question.preview.body, _MOST_SHOWN)]
     lines += [f"Asked because {question.reason}."] if question.reason else []
     lines += [f"Warning: {each}" for each in question.warnings]
@@ -75,7 +70,7 @@ def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
             lines.append(f'"{ALWAYS}" also allows {question.grant} until this server ends.')
     elif question.choices:
         field["enum"] = list(question.choices)
-    text = mask("\n\n".join(filter(None, lines)), "a question")
+    text = "\n\n".join(filter(None, lines))
     return types.ElicitRequestFormParams(
         message=marked(text)[0],
         requested_schema={"type": "object", "properties": {_ANSWER: field}, "required": [_ANSWER]},

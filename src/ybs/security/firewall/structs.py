@@ -8,10 +8,14 @@ from msgspec import DecodeError, Raw, Struct, json, structs
 
 from ybs.core.lazy import lazy
 from ybs.core.messages import Image, Text, Thinking
+from ybs.core.open_question import OpenQuestion
+from ybs.core.ports import Question
 from ybs.security.firewall.leaves import joined
 from ybs.security.firewall.masking import Firewall, member_text
 
 _T = TypeVar("_T")
+_Q = TypeVar("_Q", Question, OpenQuestion)
+_QUESTION = "a question"
 #: Most fields are of these, which hold no text.
 _WORDLESS = frozenset((bool, float, int, type(None)))
 #: What a program made up and another compares or checks.
@@ -40,6 +44,26 @@ def masked(firewall: Firewall, value: _T, place: str = "") -> _T:
             return cast("_T", seen)
         value = cast("_T", seen)  # what one text taught may stand in one before it
     return value
+
+
+def masked_question(firewall: Firewall, question: _Q) -> _Q:
+    """Return a question with placeholders, which hide nothing that a shell would run: of a diff that is what would be new."""
+    if question.effect in ("write", "edit"):
+        question = _with_masked_diff(firewall, question)
+    return masked(firewall.asking(), question, _QUESTION)
+
+
+def _with_masked_diff(firewall: Firewall, question: _Q) -> _Q:
+    """Mask what a diff shows of a file as it is."""
+    preview = question.preview
+    body = preview if isinstance(preview, str) else preview.body
+    with firewall.unreported():
+        lines = [e if e[:1] == "+" else firewall.mask(e, _QUESTION) for e in body.split("\n")]
+    shown = "\n".join(lines)
+    is_text = isinstance(preview, str)
+    return structs.replace(
+        question, preview=shown if is_text else structs.replace(preview, body=shown)
+    )
 
 
 def is_clean(firewall: Firewall, value: Struct) -> bool:

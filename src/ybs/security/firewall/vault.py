@@ -38,8 +38,23 @@ _SECRET_ENDS = (
     *("_sshpass", "_bw_session", "_supabase_service_role"),  # no more than these: others are words
     *("_accesskey", "_privatekey", "_secretkey", "_signingkey", "_encryptionkey", "_authkey"),
 )
+#: Words that say so wherever they stand in a name (`GITHUB_TOKEN_WORK`), and what the name is of where one of these ends it.
+_SECRET_WORDS = (
+    *("_token_", "_secret_", "_password_", "_passwd_", "_passphrase_", "_credentials_"),
+    *("_apikey_", "_api_key_", "_access_key_", "_private_key_"),
+)
+_NO_SECRETS = frozenset(
+    (
+        *("file", "path", "dir", "folder", "id", "ids", "url", "uri", "endpoint", "host", "port"),
+        *("name", "names", "user", "username", "type", "kind", "count", "limit", "limits"),
+        *("max", "min", "length", "size", "ttl", "age", "expiry", "expires", "timeout", "interval"),
+        *("version", "region", "backend", "store", "provider", "service", "manager", "helper"),
+        *("command", "cmd", "program", "algorithm", "format", "header", "policy", "prefix"),
+        *("suffix", "enabled", "required", "refresh", "scope", "scopes", "permissions"),
+    )
+)
 _FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
-_LOGIN = lazy(r"://[^\s:/@]*:([^\s/@]+)@")
+_LOGIN = lazy(r"://[^\s:/]*:([^\s/]+)@")
 #: What is long and has a digit in it; shorter parts would be found in ordinary text.
 _PART = lazy(r"(?=[A-Za-z_+/.=-]*[0-9])[0-9A-Za-z_+/.=-]{12,}")
 _PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
@@ -160,8 +175,12 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _is_secret_name(name: str) -> bool:
     """Return whether a variable is named like a secret. It is asked of each variable, so it costs no expression."""
-    bare = name.lower().rstrip("0123456789").removesuffix("_")
-    return f"_{bare}".endswith(_SECRET_ENDS) or f"_{bare.removesuffix('s')}".endswith(_SECRET_ENDS)
+    bare = f"_{name.lower().rstrip('0123456789').removesuffix('_')}"
+    if bare.endswith(_SECRET_ENDS) or bare.removesuffix("s").endswith(_SECRET_ENDS):
+        return True
+    return bare.rpartition("_")[2] not in _NO_SECRETS and any(
+        w in f"{bare}_" for w in _SECRET_WORDS
+    )
 
 
 def _is_value(text: str) -> bool:
