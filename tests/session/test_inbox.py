@@ -254,6 +254,23 @@ async def test_a_command_is_one_in_the_part_that_was_typed(project: Path):
         assert not (project / "ran").exists()
 
 
+async def test_no_paste_says_which_command_a_typed_sign_begins(project: Path):
+    async with Hub() as hub:
+        session = opened(hub, project, ScriptedModel(["fine"] * 3)).session
+        one = Frontend()
+        for text, typed in (
+            ("!!touch ran", "![pasted]"),
+            ("/undo x", "/[pasted]"),
+            ("/undo", "/un"),
+        ):
+            session.inbox.submit(one.line(text, typed=typed))
+        await until(lambda: not session.inbox.is_busy)
+        assert all(isinstance(each, Outcome) for each in one.results)
+        words = [m.text for m in session.conversation.messages if isinstance(m, UserMessage)]
+        assert words == ["!!touch ran", "/undo x", "/undo"]
+        assert not (project / "ran").exists()
+
+
 def test_of_lines_that_go_back_together_a_command_takes_no_words_of_others_with_it():
     one = Frontend()
     own = [one.line("!make"), one.line("and more")]

@@ -77,6 +77,12 @@ async def test_a_new_file_has_the_usual_mode(bench: Any, project: Path):
     assert (project / "a").stat().st_mode & 0o777 == 0o640
 
 
+async def test_a_text_with_a_nul_is_refused(bench: Any, project: Path):
+    said = await bench.fails("write_file", path="Makefile", content="all:\n\ttrue #\0\n")
+    assert "NUL" in said
+    assert not (project / "Makefile").exists()
+
+
 @pytest.mark.integration
 @every_row(
     ("before", "content", "after"),

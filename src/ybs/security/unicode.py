@@ -16,6 +16,8 @@ _SUSPECTS = (
 _PLAIN = b"\t\n" + bytes(range(32, 127))
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _SUSPECT = lazy(f"[{_CONTROLS}\ud800-\udfff{_SUSPECTS}]")
+_GAP = lazy("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
+_EMPTY_LINES = lazy(r"\n(?:\s*\n){4,}")
 #: Colours and other text attributes; they are dropped without a trace (ECMA-48, SGR).
 _COLOUR = "\x1b\\[[0-9;:]*m"
 
@@ -86,6 +88,12 @@ def unabridged(text: str) -> str:
     if _SUSPECT().search(text) is not None:
         text = _unsafe().sub(_shown, text)
     return text if text.isascii() else _heap().sub(_lowered, text)
+
+
+def shown_whole(text: str) -> str:
+    """Return all of what a person is asked to allow, with long gaps counted: what stands behind one would be out of sight."""
+    text = _GAP().sub(lambda gap: f" <{len(gap[0])} spaces> ", unabridged(text).strip("\n"))
+    return _EMPTY_LINES().sub(lambda gap: f"\n<{gap[0].count(chr(10)) - 1} empty lines>\n", text)
 
 
 def has_suspects(text: str) -> bool:

@@ -122,17 +122,35 @@ class InboxLine(Struct, frozen=True, kw_only=True):
         return self.typed is None and not self.is_for_model
 
     @property
+    def order(self) -> str:
+        """How it begins as a command, as `order_of` says; empty for words."""
+        return "" if self.is_for_model else order_of(self.text, self.typed)
+
+    @property
     def brought(self) -> str:
         """The words that nobody typed, as far as they are known: what stands behind the typed part, or all of them."""
         return "" if self.typed is None else self.text.removeprefix(self.typed)
+
+
+def order_of(text: str, typed: str | None = None) -> str:
+    """Return how a command begins: `!`, `!!` or `/name`; empty for words, and where what nobody typed would say which."""
+    begins = {_beginning(text), _beginning(text if typed is None else typed)}
+    return begins.pop() if len(begins) == 1 else ""
+
+
+def _beginning(text: str) -> str:
+    if text.startswith("!"):
+        return text[: 1 + text.startswith("!!")]
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return first if first.startswith("/") else ""
 
 
 def to_type(lines: Sequence[InboxLine]) -> str:
     """Return the prompt text for lines that go back: what was no command is none there, nor a part of one."""
     text = "\n".join(line.text for line in lines)
     first, rest = lines[0], lines[1:]
-    is_order = first.is_all_typed or (first.typed or "").startswith(("!", "/"))
-    may_run = not first.is_for_model and is_order and all(line.is_all_typed for line in rest)
+    may_run = first.is_all_typed or first.order
+    may_run = may_run and all(line.is_all_typed for line in rest)
     return text if may_run else as_words(text)
 
 
@@ -331,18 +349,15 @@ class Inbox:
 
     def _runs_beside(self, line: InboxLine) -> bool:
         commands = self._session.commands
-        if commands is None or line.is_for_model:
+        if commands is None or not line.order:
             return False
         return commands.runs_beside(self._session, line.text)
 
     def _is_order(self, line: InboxLine) -> bool:
-        """Return whether a line is a command, and no words for the model: the typed part has to be one too."""
+        """Return whether a line is a command, and no words for the model."""
         commands = self._session.commands
-        said = {line.text, line.text if line.typed is None else line.typed}
-        return not line.is_for_model and all(
-            each.startswith("!") or (commands is not None and commands.is_command(each))
-            for each in said
-        )
+        is_named = commands is not None and commands.is_command(line.text)
+        return line.order.startswith("!") or bool(line.order and is_named)
 
     async def _work_off(self) -> None:
         try:

@@ -32,6 +32,18 @@ def test_models_are_found_by_name_by_path_and_as_the_starter(starter: Path, tmp_
     assert [file.name for file in models.list_models(this_host())] == ["other-7b", starter.stem]
 
 
+def test_a_name_is_a_path_only_where_it_begins_or_ends_like_one(
+    starter: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(project)
+    (project / "data").mkdir()
+    (project / "data/assistant").write_bytes(b"GGUF")
+    with pytest.raises(ConfigError, match="There is no local model 'data/assistant'"):
+        models.find_model(this_host(), "data/assistant", STARTER_NAME)
+    found = models.find_model(this_host(), "./data/assistant", STARTER_NAME)
+    assert found == project.resolve() / "data/assistant"
+
+
 def test_folders_and_links_to_nowhere_are_no_models(starter: Path):
     (starter.parent / "folder.gguf").mkdir()
     (starter.parent / "gone.gguf").symlink_to("/nowhere/model.gguf")

@@ -40,7 +40,6 @@ def test_a_preview_says_what_happens_to_the_file(before, replacements, overlooke
 @every_row(
     "before, after, text",
     [
-        (b"\0ab", b"a", "Binary file f: 3 -> 1 bytes"),
         (b"a", b"\0ab", "Binary file f: 1 -> 3 bytes"),
         (None, b"\0" * 1000, "Binary file f: 0 -> 1,000 bytes"),
         (b"\0", b"", "Binary file f: 1 -> 0 bytes"),
@@ -48,6 +47,11 @@ def test_a_preview_says_what_happens_to_the_file(before, replacements, overlooke
 )
 def test_a_binary_file_has_sizes_and_no_lines(before: bytes | None, after: bytes, text: str):
     assert text_diff(before, after, "f") == Diff(text, 0, 0)
+
+
+def test_a_text_in_the_place_of_a_binary_file_is_shown():
+    assert text_diff(b"\0ab", b"run\n", "f").text.endswith("+run")
+    assert text_diff(b"\0ab", b"run\n", "f").counts == "+1 -0"
 
 
 def test_a_file_that_is_made_or_emptied_is_compared_with_nothing():

@@ -38,7 +38,7 @@ from ybs.tools.workspace import Workspace
 
 #: A file that an agent reads through ybs has no more characters.
 MOST_CHARS: Final = 5_000_000
-_MOST_SHOWN: Final = 20_000  # characters of what a question shows
+_MOST_SHOWN: Final = 20_000  # characters of an output
 _LONGEST_TITLE: Final = 120
 #: The tool of ybs's that does the same, and the most that it may do, by the kind that an agent gives its call.
 _TOOLS: Final[Mapping[str, tuple[str, Effect]]] = {
@@ -130,7 +130,7 @@ class _Permission:
         diffs = [diff_of_change(each.told(roots)) for each in wish.changes]
         body = wish.command or "\n".join(diffs)
         title = " ".join(wish.title.split())[:_LONGEST_TITLE] or f"Call {self.name}"
-        return Preview(title=title, body=body[:_MOST_SHOWN], paths=wish.paths)
+        return Preview(title=title, body=body, paths=wish.paths)
 
     def subject(self, arguments: Any) -> Subject:
         """Say what the policy judges. Raises ToolError for a path that tools may not touch."""

@@ -27,7 +27,7 @@ from ybs.frontends.acp.updates import Update, Updates, chunk, note, plan_of
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Send
 from ybs.frontends.markdown import fenced, markdown_of
 from ybs.frontends.serve.sessions import HostedSession, Watcher
-from ybs.security.unicode import unabridged
+from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.feed import FellBehind
 from ybs.session.inbox import InboxLine
 from ybs.session.questions import NO, choices_of
@@ -79,7 +79,7 @@ async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -
 def _text_of(question: OpenQuestion) -> str:
     """Return what the person reads before they answer."""
     language = "diff" if question.preview.startswith("--- ") else ""
-    body = fenced(unabridged(question.preview), language) if question.preview else ""
+    body = fenced(shown_whole(question.preview), language) if question.preview else ""
     lines = [] if question.choices is not None else [body]
     lines += [f"Asked because {unabridged(question.reason)}."] if question.reason else []
     lines += [f"**Warning: {unabridged(each)}**" for each in question.warnings]

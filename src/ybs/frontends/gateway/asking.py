@@ -22,7 +22,7 @@ from ybs.frontends.gateway.formatting import literal
 from ybs.frontends.gateway.outbox import Outbox, of_ledger
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
-from ybs.security.unicode import unabridged
+from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.questions import NO, Choice, choices_of
 from ybs.session.session import Session
 
@@ -234,7 +234,7 @@ class ChatQuestions:
     async def _post_file(self, asked: _Asked, place: ChatPlace) -> None:
         ending = "diff" if asked.question.preview.startswith("--- ") else "txt"
         name = f"question-{asked.id}.{ending}"
-        data = unabridged(asked.question.preview).encode()
+        data = shown_whole(asked.question.preview).encode()
         file = OutgoingFile(name=name, data=data, media_type="text/plain")
         text, post_id = f"Question `{asked.id}` in full:", f"ask:{asked.id}:file{len(asked.posts)}"
         await self.outbox.post(place, text, id=post_id, file=file)
@@ -348,7 +348,7 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
     lines = [f"**{who}{plain(question.title)}?**"]
     if is_elsewhere:
         lines.append(f"A guest's session asks ({plain(asked.chat.person)}).")
-    if shown := unabridged(question.preview):
+    if shown := shown_whole(question.preview):
         if len(question.preview) > LONGEST_SHOWN:
             shown = f"{shown[:_BEGINNING]}\n… (the whole of it is in the file question-{asked.id})"
         lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))

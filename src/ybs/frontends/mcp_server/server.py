@@ -30,8 +30,8 @@ from ybs.core.version import VERSION
 from ybs.frontends.headless.advice import advised, refusal
 from ybs.security.firewall.structs import masked
 from ybs.security.marks import marked
+from ybs.security.unicode import shown_whole
 from ybs.security.visible_text import visible_request
-from ybs.tools.calls.cut import cut
 from ybs.tools.registry import NAMES
 
 YES: Final = "yes"
@@ -41,7 +41,6 @@ NO: Final = "no"
 _ANSWER: Final = "answer"
 _INSIDE: Final = "A yes runs it in the sandbox. Outside, with your keys, runs only what safety.outside_sandbox of your settings names."
 _PROGRAM: Final = "ybs mcp serve"
-_MOST_SHOWN: Final = 10_000  # characters of what a call would do
 #: Masks the secrets in a question.
 Mask: TypeAlias = Callable[[Question], Question]
 #: So many questions may wait for a second call; the oldest is forgotten first.
@@ -58,7 +57,11 @@ def can_ask(session: ServerSession) -> bool:
 def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
     """Return the form that the person is shown."""
     question = mask(question)
-    lines = [f"ybs asks: {question.preview.title}", cut(question.preview.body, _MOST_SHOWN)]
+    body = shown_whole(
+        question.preview.body
+    )  # each line has a mark, so that none passes for one of ybs's own
+    shown = "\n".join(f"> {line}".rstrip() for line in body.split("\n")) if body else ""
+    lines = [f"ybs asks: {question.preview.title}", shown]
     lines += [f"Asked because {question.reason}."] if question.reason else []
     lines += [f"Warning: {each}" for each in question.warnings]
     field: dict[str, Any] = {"type": "string", "title": "Answer"}

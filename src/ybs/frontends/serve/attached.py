@@ -30,7 +30,7 @@ from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect
 from ybs.frontends.terminal.work import MENUS
 from ybs.security.incognito import leave_no_dump
-from ybs.session.inbox import InboxLine, Sender
+from ybs.session.inbox import InboxLine, Sender, order_of
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands, RunOwn
 from ybs.session.reply import Outcome, Reply
@@ -104,7 +104,7 @@ class AttachedInbox:
 
     def submit(self, line: InboxLine) -> None:
         """Take a line now: what the person's own shell runs, and what changes this screen, here."""
-        if not line.is_for_model and (work := self._session.work_here(line.text)) is not None:
+        if line.order and (work := self._session.work_here(line.text)) is not None:
             self._session.run_here(line, work)
         elif self._opening_menu and not line.is_choice:
             self._ahead.append(line)
@@ -131,7 +131,8 @@ class AttachedInbox:
         self, text: str, *, typed: str | None = None, is_for_model: bool = False
     ) -> Reply | Outcome:
         """Take a line when it is its turn, and return what comes of it. Raises YbsError."""
-        if not is_for_model and (work := self._session.work_here(text)) is not None:
+        is_order = not is_for_model and bool(order_of(text, typed))
+        if is_order and (work := self._session.work_here(text)) is not None:
             return await work
         sending = self._session.sending(text, typed, is_for_model=is_for_model, waits=True)
         sent = await self._session.client.call("send", sending, wire.Sent)

@@ -33,7 +33,7 @@ from ybs.frontends.terminal.words import (
     verb,
 )
 from ybs.frontends.web import markup
-from ybs.security.unicode import printable, unabridged
+from ybs.security.unicode import printable, shown_whole, unabridged
 from ybs.session.reply import Cell, CellKind, Reply, Table, TerminalActions
 from ybs.tools.calls.describing import one_line, subject
 from ybs.tools.editing.diff import diff_of_change
@@ -41,8 +41,6 @@ from ybs.tools.editing.diff import diff_of_change
 Record = dict[str, Any]
 #: Pictures that a browser may draw without running anything.
 PICTURES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-#: Blanks that push what follows out of sight.
-_GAPS: Final = 40
 
 
 def record_of(envelope: Envelope, place: int) -> Record | None:
@@ -302,17 +300,7 @@ def _question(question: OpenQuestion) -> Record:
 
 def _whole(body: str, *, is_code: bool) -> str:
     """Return all that is asked about, with long gaps in it counted instead of shown."""
-    import re  # few sessions ask
-
-    words = unabridged(body).strip("\n")
-    words = re.sub(
-        f"[ \t\u00a0\u2000-\u200a\u3000]{{{_GAPS},}}",
-        lambda gap: f" <{len(gap[0])} spaces> ",
-        words,
-    )
-    words = re.sub(
-        r"\n(?:\s*\n){4,}", lambda gap: f"\n<{gap[0].count(chr(10)) - 1} empty lines>\n", words
-    )
+    words = shown_whole(body)
     if not words:
         return ""
     return (

@@ -8,7 +8,7 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
-from ybs.tools.editing.changes import ChangingTool, FileEdit, text_diff
+from ybs.tools.editing.changes import ChangingTool, FileEdit, check_text, text_diff
 from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.workspace import Workspace
 
@@ -39,6 +39,7 @@ class WriteFile(ChangingTool):
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
             raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
+        check_text(arguments.content)
         path, shown = self.target(arguments)
         before = self.before(path, shown)
         if before is not None and self._keeps_unread and not self.workspace.reads.knows(path):

@@ -115,10 +115,19 @@ class ChangingTool(BuiltInTool):
 
 
 def text_diff(before: bytes | None, after: bytes, shown: str) -> Diff:
-    """Compare what a file holds; a binary one has no lines to show."""
-    if is_binary(before or b"") or is_binary(after):
+    """Compare what a file holds. A binary one has no lines to show; a text in its place is shown whole."""
+    if is_binary(after) or (is_binary(before or b"") and not after):
         return Diff(f"Binary file {shown}: {len(before or b''):,} -> {len(after):,} bytes", 0, 0)
-    return diff_of(TextFile(before or b"").raw, TextFile(after).raw, shown)
+    old = b"" if before is None or is_binary(before) else before
+    return diff_of(TextFile(old).raw, TextFile(after).raw, shown)
+
+
+def check_text(text: str) -> None:
+    """Raise ToolError for what would make a binary file of a text: of that nobody who is asked would see the lines."""
+    if "\0" in text:
+        raise ToolError(
+            "The text holds a NUL character (U+0000), and no text file does; nothing was written. A command can write such bytes."
+        )
 
 
 def file_change(

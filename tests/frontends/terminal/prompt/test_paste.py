@@ -134,6 +134,17 @@ async def test_what_a_folded_paste_begins_with_is_no_command(first: str) -> None
         assert session.lines == [f"{NO_COMMAND}{first}\n{LONG}"]
 
 
+@pytest.mark.integration
+async def test_a_paste_behind_a_typed_sign_runs_where_the_sign_says() -> None:
+    session = FakeSession(says("ok"))
+    async with staged(session) as stage:
+        stage.keys("!")
+        paste(stage, f"! false\n{LONG}")
+        stage.keys("\r")
+        await stage.sees("1.2k in")
+        assert session.lines == [f"! ! false\n{LONG}"]
+
+
 async def test_what_is_removed_from_a_paste_is_said() -> None:
     session = FakeSession(says("ok"))
     async with staged(session) as stage:

@@ -5,7 +5,6 @@ been on the screen for a moment, no other key came in that moment, and none came
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, fold, one_line, shorten, wrap_marked, wrap_words
-from ybs.security.unicode import unabridged
+from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.status import Status
 
 if TYPE_CHECKING:
@@ -47,9 +46,6 @@ ANSWERS = {
     "a": Answer(is_allowed=True, is_for_session=True),
     "p": Answer(is_allowed=True, is_for_project=True),
 }
-#: Blanks that push what follows out of sight: within a line, and whole lines.
-_GAP = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
-_EMPTY_LINES = re.compile(r"\n(?:\s*\n){4,}")
 #: Rows of the screen that are neither its words nor its keys, and lines of a change that are shown at least.
 _OTHER_ROWS, _FEWEST_LINES = 7, 8
 #: Of a body with more lines than this the number is said below it, where the keys are.
@@ -263,9 +259,7 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
 
 def whole_body(question: Question) -> str:
     """Return all that is asked about, with long gaps in it counted instead of shown."""
-    text = unabridged(question.preview.body or question.preview.title).strip("\n")
-    text = _GAP.sub(lambda gap: f" <{len(gap[0])} spaces> ", text)
-    text = _EMPTY_LINES.sub(lambda gap: f"\n<{gap[0].count(chr(10)) - 1} empty lines>\n", text)
+    text = shown_whole(question.preview.body or question.preview.title)
     lines = text.count("\n") + 1
     return f"{text}\n<{lines} lines in all>" if lines > _MANY_LINES else text
 
