@@ -74,6 +74,10 @@ UNSAFE = (
     ),
     *(("unset ", ""), ("read ", " <<< x"), ('trap "echo ', '" EXIT'), ('alias q="', '"')),
     *(("x=", "; echo $((x))"), ("x=", "; a=(1); echo ${a[$x]}"), ("x=", "; y=abc; echo ${y:$x}")),
+    *(("for f in ", '; do bash -c "echo $f"; done'), ("A=", '; sh -c "echo $A"')),
+    *(("echo ", " | xargs -I% sh -c 'echo %'"), ("echo echo ", " | sh"), ("echo ", " | python3")),
+    *(("declare ", ""), ("export ", ""), ("PS4=", "; set -x; true"), ("A=", '; eval echo "$A"')),
+    *(("BASH_ENV=", " bash -c true"), ("env A=", " sh -c 'eval echo $A'"), ("A=", '; read "$A"')),
     *(("x=", "; [[ $x -eq 1 ]]"), ("x=", "; echo ${!x}"), ("x=", "; (( x > 1 ))")),
 )
 

@@ -1,5 +1,6 @@
 """Data in a shell command: each value stands there as one word, or the command is refused."""
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from shlex import quote
@@ -8,7 +9,7 @@ from msgspec import Struct
 
 from ybs.core.errors import Refused
 from ybs.security.commands.dangers import codes_in
-from ybs.security.commands.wrappers import INTERPRETED, Reading, read
+from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, read
 
 #: Means nothing to any shell, wherever it stands.
 _PLAIN = re.compile(r"[\w@%+=:,./-]*", re.ASCII)
@@ -19,8 +20,14 @@ _CLOSED = re.compile(r"\$\{\w+\}|\$\([^()'\"`\\#$<]*\)")
 #: Behind these a shell reads text by other rules than those of quotes.
 _OTHER_RULES = ("`", "$(", "${", "<<", "((", "[[")
 #: Programs that read any of their words as a program, or hand them to a shell as one text.
-_TAKE_CODE = frozenset(
-    ("awk", "gawk", "mawk", "nawk", "sed", "gsed", "eval", "ssh", "watch", "parallel")
+_TAKE_CODE = frozenset(("awk", "gawk", "mawk", "nawk", "sed", "gsed", "ssh", "watch", "parallel"))
+#: Programs that run what they are handed on from elsewhere in a command, and those that keep it for later.
+_RUN_MORE = frozenset(("eval", "xargs", "source", "."))
+_KEEP = frozenset(
+    (
+        *("declare", "typeset", "local", "readonly", "export", "set", "unset", "read", "mapfile"),
+        *("readarray", "getopts", "trap", "alias", "bind", "complete", "compgen", "env"),
+    )
 )
 _STEM = re.compile(r"[A-Za-z]+")
 #: Stands for a value that is not plain in what a command means.
@@ -28,8 +35,7 @@ _NAME = "YbsValue"
 #: Where a shell computes: `a[$(rm x)]` in a number runs a program, quoted or not, and out of a variable too.
 _COMPUTES = re.compile(
     r"\(\(|\$\[|\blet\b|\$\{!|\$\{\w+:\s*[^-=?+\s]|\w\[[^\]]*\$|\[\[.*\s-(?:eq|ne|[lg][te]|v|R)\b"
-    r"|\b(?:declare|typeset|local|readonly|export)\s(?:\s*-\S+)*\s*-\w*[inaA]|\bprintf\s+-v|(?:\btest|\[)\s+-[vR]\b"
-    rf"|\b(?:unset|read|mapfile|readarray|getopts|trap|alias|bind|complete|compgen)\b[^;|&\n]*{_NAME}",
+    r"|\bprintf\s+-v|(?:\btest|\[)\s+-[vR]\b",
     re.DOTALL,
 )
 
@@ -114,17 +120,22 @@ def _is_as_meant(real: Reading, meant: Reading, values: Mapping[str, str]) -> bo
         given = [_with_values(word, values) for word in (*wanted.targets, *wanted.sources)]
         if ran.words != words or [*ran.targets, *ran.sources] != given:
             return False
-        if _is_code(wanted.words, codes_in(wanted), values):
+        if _could_run(wanted.words, codes_in(wanted), values):
             return False
-    return True
+    # What stands elsewhere, in a variable or a loop, is handed on to who knows what.
+    held = [each for run in meant.runs for each in (*run.words, *run.targets, *run.sources)]
+    return all(any(name in each for each in held) for name in values)
 
 
-def _is_code(words: Sequence[str], codes: Sequence[str], values: Mapping[str, str]) -> bool:
-    """Return whether a value would be a part of a program in another language."""
-    stem = (_STEM.findall(words[0]) or [""])[0] if words else ""
-    if stem not in _TAKE_CODE and stem not in INTERPRETED:
-        return False
-    held = words if stem in _TAKE_CODE else codes
+def _could_run(words: Sequence[str], codes: Sequence[str], values: Mapping[str, str]) -> bool:
+    """Return whether a program could take a value for code: its own words, or what it is handed on."""
+    program = posixpath.basename(words[0]) if words else ""
+    stem = (_STEM.findall(program) or [""])[0]
+    is_shell = program in SHELLS
+    reads_code = (is_shell or stem in INTERPRETED) and all(word[:1] == "-" for word in words[1:])
+    if program in _RUN_MORE or reads_code or (is_shell and codes):
+        return True
+    held = words if stem in _TAKE_CODE or program in _KEEP else codes
     return any(name in word for word in held for name in values)
 
 
