@@ -121,6 +121,19 @@ def test_a_safe_command_may_have_several_words():
     assert word(decide(policy, "run_shell", command="npm start")) == "deny"
 
 
+def test_a_rule_that_denies_covers_the_same_verb_behind_options():
+    policy = policy_of(deny=["run_shell(git push *)", "run_shell(make * x)"])
+    for command in (
+        "git --no-pager push x",
+        "git -P push",
+        "git -C . push",
+        "cd x && git -P push -f",
+    ):
+        assert word(decide(policy, "run_shell", command=command)) == "deny"
+    for command in ("git -P log push", "make -s y"):
+        assert word(decide(policy, "run_shell", command=command)) != "deny"
+
+
 @every_row(
     ("mode", "sandbox", "command", "by"),
     [
