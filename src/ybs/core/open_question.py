@@ -29,3 +29,4 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     takes_reason: bool = True
     needs_network: bool = False
     offers_asking: bool = False
+    paths: tuple[str, ...] = ()

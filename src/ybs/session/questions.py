@@ -121,4 +121,5 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         takes_reason=question.takes_reason,
         needs_network=question.needs_network,
         offers_asking=question.offers_asking,
+        paths=question.preview.paths,
     )

@@ -106,4 +106,3 @@ def test_of_a_diff_in_a_question_only_what_would_be_new_is_shown_as_a_shell_read
     assert "&xLm7" in added  # it could be a command
     assert SIGNS[:3] not in added
     assert "&xLm7" in shown("execute").split("\n")[0]
-    assert BRAINTREE[24:] not in shown("execute")

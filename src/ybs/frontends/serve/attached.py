@@ -588,7 +588,7 @@ def _asked(question: OpenQuestion) -> Question:
     names = set(Question.__struct_fields__) & set(OpenQuestion.__struct_fields__)
     return Question(
         call=ToolCall(id=question.id, name=question.name, arguments=Raw(b"{}")),
-        preview=Preview(title=question.title, body=question.preview),
+        preview=Preview(title=question.title, body=question.preview, paths=question.paths),
         **{name: getattr(question, name) for name in names - {"preview"}},
     )
 

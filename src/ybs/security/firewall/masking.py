@@ -24,7 +24,7 @@ from ybs.security.firewall.engine import (
 )
 from ybs.security.firewall.leaves import Leaves, joined
 from ybs.security.firewall.report import SecretsReport
-from ybs.security.firewall.rules import ASSIGNED, GUESSED, KINDS
+from ybs.security.firewall.rules import ASSIGNED, GUESSED, KINDS, OWN
 from ybs.security.firewall.vault import Vault
 from ybs.security.firewall.views import SEPARATOR, TextView
 
@@ -366,9 +366,9 @@ def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:
 
 
 def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield what is known by itself, the first word of each value that is guessed, and of private keys each that is long; nothing of what may be a command."""
+    """Yield the first word of each value that is not known exactly, and of private keys each that is long; nothing of what may be a command."""
     for start, end, kind in spans:
-        if kind not in GUESSED and kind != "private-key":
+        if kind == OWN:
             yield start, end, kind
         elif kind == "private-key":
             yield from ((*found.span(), kind) for found in _KEY_WORDS().finditer(data, start, end))
@@ -376,7 +376,7 @@ def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
             found = _WORD_ENDS().search(data, start, end)
             stop = found.start() if found else end
             before = data[max(0, start - _MOST_GAP) : start]
-            if start < stop and not _COMMAND_BEGINS().search(before):
+            if start < stop and not (kind in GUESSED and _COMMAND_BEGINS().search(before)):
                 yield start, stop, kind
 
 

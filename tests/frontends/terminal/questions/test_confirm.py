@@ -224,6 +224,9 @@ def test_a_rule_that_is_the_whole_command_does_not_push_the_question_off_the_scr
     lines = choice_lines(question, 79, PLAIN, ASCII)
     assert "  [a] always this session: this very command" in lines
     assert answer_text(ALWAYS, question) == "[a] always this session: this very command"
+    begun = f"A={'a' * 90} npm install"
+    wider = question_of(body=begun, grant=f"run_shell({begun} *)")
+    assert "npm install *)" in "".join(choice_lines(wider, 79, PLAIN, ASCII))
     other = question_of(body="make all", grant=f"run_shell({command})")
     assert "line 59" in "".join(choice_lines(other, 79, PLAIN, ASCII))
 
