@@ -72,12 +72,12 @@ def filled(parts: Sequence[str | Value]) -> str:
 
 def _word(value: Value, before: str) -> str:
     if value.text is None:
-        return value.missing if value.missing and _quote_at(before) == "'" else ""
+        return value.missing if value.missing and quote_at(before) == "'" else ""
     if _NAMES_FOLLOW.search(before):
         raise Refused("An argument stands where a shell reads a name, so the command is not run.")
     if _PLAIN.fullmatch(value.text):
         return value.text
-    sign = _quote_at(before)
+    sign = quote_at(before)
     if sign is None:
         raise Refused(
             "An argument with signs that mean something to a shell stands where it cannot be quoted (behind a "
@@ -86,7 +86,7 @@ def _word(value: Value, before: str) -> str:
     return f"{sign}{quote(value.text)}{sign}"
 
 
-def _quote_at(before: str) -> str | None:
+def quote_at(before: str) -> str | None:
     """Return the quote that is open behind a text, or nothing; None where that is not certain."""
     sign, at = "", 0
     while at < len(before):

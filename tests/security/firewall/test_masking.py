@@ -1,6 +1,8 @@
 """Placeholders: stable, final, and never in the way of a text without secrets."""
 
 import base64
+import re
+from base64 import b64encode
 from random import Random
 from typing import Any
 
@@ -560,6 +562,55 @@ def test_an_own_secret_is_found_as_a_page_and_php_write_it() -> None:
     own = "k9@Lm/4w+" + "Zt!7q#Rb&x"
     for text in (html.escape(own), own.replace("/", r"\/")):
         assert Firewall(own=[own]).mask(f"it is {text} ok") == "it is [ybs:secret:own-secret#1] ok"
+
+
+@every_row(
+    "own", ["aB3&" + "xY9/", "pä55" + "wörtß", "x<1>" + "y2'z", "k7 q" + "z+3=/x", 'q"w' + "\\e1r2"]
+)
+def test_an_own_secret_is_found_as_programs_write_it(own: str) -> None:
+    import html
+    from json import dumps
+    from urllib.parse import quote, quote_plus
+
+    go = dumps(own, ensure_ascii=False).replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")  # fmt: skip
+    written = [dumps(own), dumps(own, ensure_ascii=False), dumps(own).replace("/", "\\/"), go]
+    written += [html.escape(own), html.escape(own, quote=False), repr(own), repr(own.encode())]
+    written += [quote(own), quote(own, safe=""), quote_plus(own), re.sub("%..", lambda sign: sign[0].lower(), quote(own, safe=""))]  # fmt: skip
+    for text in written:
+        assert "[ybs:secret:own-secret#1]" in Firewall(own=[own]).mask(f"it is {text} ok"), text
+
+
+def test_a_piece_of_a_line_of_a_known_private_key_is_masked_wherever_it_begins() -> None:
+    key = private_key(Random(1))
+    firewall = Firewall()
+    firewall.learn_keys(key)
+    line = key.splitlines()[3]
+    for start, end in ((0, 30), (7, 40), (20, len(line)), (5, 21)):
+        assert line[start:end] not in firewall.mask(f"[...] {line[start:end]} [...]")
+    assert (
+        firewall.mask(f"see {line[3:18]} x") == f"see {line[3:18]} x"
+    )  # shorter ones are not known
+
+
+@every_row("is_sorted", [False, True])
+def test_all_secret_members_of_a_json_web_key_are_masked(*, is_sorted: bool) -> None:
+    import json
+
+    random = Random(2)
+
+    def member(size: int) -> str:
+        return b64encode(random.randbytes(size), altchars=b"-_").decode().rstrip("=")
+
+    sizes = {"n": 256, "d": 256, "p": 128, "q": 128, "dp": 128, "dq": 128, "qi": 128}
+    members = {name: member(size) for name, size in sizes.items()}
+    for secret, key in (
+        ("d p q dp dq qi", {"kty": "RSA", "e": "AQAB", **members}),
+        ("d", {"crv": "P-256", "d": member(32), "kty": "EC", "x": member(32)}),
+        ("k", {"alg": "HS256", "k": member(32), "kty": "oct"}),
+    ):
+        masked = Firewall().mask(json.dumps(key, sort_keys=is_sorted))
+        for name, value in key.items():
+            assert (value in masked) is (name not in secret.split()), name
 
 
 GUESSED = "Zk3q9x7Lm2" + "Vw4"

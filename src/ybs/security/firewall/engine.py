@@ -96,7 +96,8 @@ class RuleEngine:
             return None, 0
         if rule is ASSIGNED and not _may_assign(data[place : place + _MOST_NAME]):
             return None, 0
-        if rule.near and lower.rfind(rule.near, max(0, place - NEAR), place) < 0:
+        before = rule.around or NEAR
+        if rule.near and lower.find(rule.near, max(0, place - before), place + rule.around) < 0:
             return None, 0
         if rule.then and data.find(rule.then, place, place + NEAR) < 0:
             return None, 0

@@ -93,12 +93,13 @@ class _Search:
 
     def __init__(self, engine: RuleEngine, vault: Vault, room: int) -> None:
         self._engine, self._room = engine, room
-        self._known, self._parts = list(vault.known()), vault.parts()
+        self._vault, self._known, self._parts = vault, list(vault.known()), vault.parts()
 
     def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
         """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
         plain = exact(data, self._known)
         found = exact(data, self._parts) if self._parts else []
+        found += self._vault.pieces_in(data)
         data = data if last == LINES else with_other_marks(data)
         cores = cores_in(data)
         plain += self._engine.spans(data, cores, only_tokens=last == LINES)

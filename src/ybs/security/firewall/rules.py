@@ -21,7 +21,7 @@ class SecretRule(Struct, frozen=True):
 
     `anchors` are lower-case literals. `pattern` is matched at the anchor, or before it by as many bytes of the
     set `before` as stand there (`reach` at most). The secret is the last group, or the whole match where there is none.
-    `entropy` is the least, in bits for each character. `near` must stand within `NEAR` bytes before (lower case).
+    `entropy` is the least, in bits for each character. `near` must stand within `NEAR` bytes before (lower case), or within `around` bytes on either side.
     `then` must stand within `NEAR` bytes behind it: a quick look before the pattern, which may have to be compiled.
     `least` is how many bytes from the anchor on have no space among them: a quick look before the pattern.
     `everywhere`: the anchor is looked for in all of a text. The others are found only in a word, or up to 64 bytes
@@ -36,6 +36,7 @@ class SecretRule(Struct, frozen=True):
     before: bytes = b""
     reach: int = 0
     near: bytes = b""
+    around: int = 0
     then: bytes = b""
     level: Level = "low"
     least: int = 0
@@ -224,7 +225,8 @@ _MORE = (
     SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key"),
     SecretRule("private-key", (b"-----end",), rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key-end", everywhere=True),
     SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:(?:\d{1,6}[\t:])?[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
-    SecretRule("private-key", (b'"d"',), rb'"d"\s{0,4}:\s{0,4}"([\w-]{43,700})"', 3.5, near=b'"kty"', everywhere=True),
+    SecretRule("private-key", (b'"d"', b'"p"', b'"q"', b'"dp"', b'"dq"', b'"qi"', b'"k"'),
+         rb'"(?:d[pq]?|p|qi?|k)"\s{0,4}:\s{0,4}"([\w-]{22,1400})"', 3.5, near=b'"kty"', around=4_000, everywhere=True),
     SecretRule("age-key", (b"age-secret-key-1",), rb"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}", 0.0, "sure"),
     SecretRule("jwt", (b"ey",), EDGE + rb"ey[A-Za-z0-9_-]{12,4096}\.ey[\w/\\-]{8,8192}\.(?:[\w/\\-]{10,2048}={0,2})?", 3.0, least=24),
     SecretRule("jwt", (b"zxlk",), EDGE + rb"ZXlK[A-Za-z0-9+/_-]{60,8192}={0,2}", 3.0),

@@ -55,6 +55,10 @@ _NO_SECRETS = frozenset(
 )
 _FOLDERS = ("PWD", "OLDPWD")  # named like a password, and every path begins with them
 _LOGIN = lazy(r"://[^\s:/]*:([^\s/]+)@")
+#: A shorter piece of a key's line, in bytes, is not known; how keys begin in base64, and a run of that.
+_PIECE = 16
+_KEY_HEADS = (b"MI", b"b3BlbnNzaC")
+_KEY_RUN = lazy(rb"[A-Za-z0-9+/]{16,}")
 #: What is long and has a digit in it; shorter parts would be found in ordinary text.
 _PART = lazy(r"(?=[A-Za-z_+/.=-]*[0-9])[0-9A-Za-z_+/.=-]{12,}")
 _PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
@@ -77,6 +81,8 @@ class Vault:
         self._placeholders: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._parts: dict[bytes, str] = {}
+        #: What stands anywhere in the lines of private keys, in pieces of `_PIECE` bytes.
+        self._pieces = set[bytes]()
         self._counts: dict[str, int] = {}
         #: How many values were learned: with each of them a text may hold more secrets than before.
         self.learned = 0
@@ -129,6 +135,10 @@ class Vault:
         if not new.keys() <= self._parts.keys():
             self._parts |= new
             self.learned += 1
+            for part in new:
+                if not part.lstrip(b"n").startswith(_KEY_HEADS):  # public keys begin so, too
+                    starts = range(len(part) - _PIECE + 1)
+                    self._pieces.update(part[start : start + _PIECE] for start in starts)
 
     def forget_parts(self, value: str) -> None:
         """Take the parts of a value for no secrets any more."""
@@ -138,6 +148,13 @@ class Vault:
     def parts(self) -> list[tuple[bytes, str]]:
         """Return the long parts of values that stood in several lines, with their kinds."""
         return list(self._parts.items())[-_MOST_KNOWN:] if self._parts else []
+
+    def pieces_in(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Yield where pieces of the lines of private keys stand, wherever those were cut."""
+        for run in _KEY_RUN().finditer(data) if self._pieces else ():
+            for start in range(run.start(), run.end() - _PIECE + 1):
+                if data[start : start + _PIECE] in self._pieces:
+                    yield start, start + _PIECE, "private-key"
 
 
 def is_placeholder(text: str) -> bool:
@@ -207,11 +224,12 @@ def _quoted() -> tuple[bytes, ...]:
 
 
 def _forms(value: str) -> Iterator[bytes]:
-    """Yield the value as it may stand in a text: as it is, in an address, in JSON, within base64."""
+    """Yield the value as it may stand in a text: as it is, in an address, in JSON and HTML, within base64."""
     raw = value.encode("utf-8", "surrogateescape")
     yield raw
     yield b"".join(_quoted()[code] for code in raw)
-    yield raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    if not raw.translate(None, b"_-.~").isalnum():
+        yield from _escaped(value, raw)
     for shift in range(3):
         # Of base64 the characters that neighbours have a part in are left out.
         packed = b2a_base64(b"\0" * shift + raw, newline=False).rstrip(b"=")
@@ -219,6 +237,37 @@ def _forms(value: str) -> Iterator[bytes]:
     if b"\n" in raw:  # its lines may stand apart, as with numbers before them
         for line in raw.split(b"\n"):
             yield from _own_words(line)
+
+
+def _escaped(value: str, raw: bytes) -> Iterator[bytes]:
+    """Yield the value as programs write one with signs: JSON of Python, Go and PHP, HTML, addresses in small letters, Python's bytes."""
+    texts = [raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"')]
+    if not raw.isascii():
+        from json import dumps  # few are
+
+        texts.append(dumps(value)[1:-1].encode())
+        yield repr(raw)[2:-1].encode()
+    for text in texts:
+        yield text
+        yield text.replace(b"/", b"\\/")
+        yield _replaced(text, {b"&": b"\\u0026", b"<": b"\\u003c", b">": b"\\u003e"})
+    doubled = raw.replace(b"\\", b"\\\\")
+    yield doubled
+    yield doubled.replace(b"'", b"\\'")
+    page = {b"&": b"&amp;", b"<": b"&lt;", b">": b"&gt;"}
+    yield _replaced(raw, page)
+    for quote in (b"'", b"&#x27;", b"&#39;"):
+        yield _replaced(raw, page | {b'"': b"&quot;", b"'": quote})
+    quoted = [_quoted()[code] for code in raw]
+    yield b"".join(each.lower() if len(each) > 1 else each for each in quoted)
+    yield b"".join(quoted).replace(b"%20", b"+")
+    yield b"".join(quoted).replace(b"%2F", b"/")
+
+
+def _replaced(raw: bytes, signs: Mapping[bytes, bytes]) -> bytes:
+    for sign, said in signs.items():
+        raw = raw.replace(sign, said)
+    return raw
 
 
 def _own_words(line: bytes) -> Iterator[bytes]:

@@ -105,6 +105,17 @@ async def test_names_that_would_break_a_shell_line_are_not_offered_there(complet
     assert await written(completer, "!cat odd", TAB) == ["!cat 'odd plain'"]
 
 
+async def test_within_quotes_only_names_are_offered_that_a_shell_takes_as_they_stand(
+    completer, project
+):
+    (project / "cart;touch x.md").touch()
+    for line in ('!!git commit -m "see cart', "!echo 'see cart", "!cat $(echo cart"):
+        found = await written(completer, line, TAB)
+        assert f"{line.removesuffix('cart')}src/cart.py" in found
+        assert not any("touch" in each for each in found)
+    assert "!cat 'cart;touch x.md'" in await written(completer, "!cat cart", TAB)
+
+
 async def test_commands_come_with_arguments_and_what_they_do(completer: YbsCompleter):
     rows = await offered(completer, "/")
     assert {row.display_text.split(" ")[0] for row in rows} >= {"/help", "/mode", "/clear", "/quit"}

@@ -15,6 +15,7 @@ from fake_session import FakeSession, hangs, says
 from hosts import this_host
 from ybs.config.schema import Config, UiSettings
 from ybs.frontends.terminal.prompt import history
+from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import (
     LineHistory,
     _Entry,
@@ -284,3 +285,18 @@ async def test_a_home_that_cannot_be_written_disturbs_nothing(tmp_path: Path, pa
         stage.keys(ENTER)
         await stage.sees("1.2k in")
     assert texts(path) == []
+
+
+async def test_words_that_were_taken_back_and_put_aside_are_not_written_down(tmp_path: Path):
+    draft = PromptDraft(LineHistory(tmp_path / "history"), lambda words: None)
+    draft.offer("see @~/private.txt")
+    draft.put_aside()
+    draft.text = "typed"
+    draft.put_aside()
+    assert draft.text == "see @~/private.txt"
+    draft.put_aside()
+    assert draft.text == "typed"
+    draft.keep()
+    kept = (tmp_path / "history").read_text()
+    assert "typed" in kept
+    assert "private" not in kept

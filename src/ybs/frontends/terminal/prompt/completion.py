@@ -102,9 +102,13 @@ class YbsCompleter(Completer):
     def _shell_paths(self, line: str) -> Iterator[Completion]:
         from shlex import quote  # few complete in a shell line
 
+        from ybs.commands.filling import quote_at
+
         word = re.split(r"[\s=|&;<>(!]", line)[-1]
+        is_bare = quote_at(line[: len(line) - len(word)].lstrip("!")) == ""
         for path in self.index.find(word.strip("'\""), MOST_PATHS):
-            if path.isprintable():
+            # Within quotes, or where that is not certain, no name is offered that a shell would not take as it stands.
+            if path.isprintable() and (is_bare or quote(path) == path):
                 yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:

@@ -26,7 +26,8 @@ class PromptDraft(Buffer):
         self.lines = history
         self._say = say
         self._aside = self._given = ""
-        self._is_given_back = False
+        #: Whether the draft, and what was put aside, are words that were taken back.
+        self._is_given_back = self._is_aside_given_back = False
         self._place: tuple[int, int] | None = None
 
     @property
@@ -59,9 +60,9 @@ class PromptDraft(Buffer):
 
     def keep(self) -> None:
         """Have the history keep what is typed and what was put aside, for who leaves with it."""
-        if self._is_given_back:
-            return
-        for text in filter(None, (self._aside.strip(), self.text.strip())):
+        kept = ((self._aside, self._is_aside_given_back), (self.text, self._is_given_back))
+        own = (text.strip() for text, is_given_back in kept if not is_given_back)
+        for text in filter(None, own):
             label = self.pastes.label(text)
             self.lines.remember(text, label)
             self.lines.write_down(label)
@@ -114,12 +115,15 @@ class PromptDraft(Buffer):
     def put_aside(self) -> None:
         """Put the draft aside, or bring back the one that was."""
         if self.text:
-            self._aside, text = self.text, self._aside
-            self.set(text)
+            was, is_given_back = self._aside, self._is_aside_given_back
+            self._aside, self._is_aside_given_back = self.text, self._is_given_back
+            self.set(was)
+            self._is_given_back = is_given_back
             self._say("put aside; Ctrl-S at an empty prompt brings it back")
         elif self._aside:
             self.set(self._aside)
-            self._aside = ""
+            self._is_given_back = self._is_aside_given_back
+            self._aside, self._is_aside_given_back = "", False
             self._say("")  # it is here again
 
     def replace(self, text: str) -> None:
