@@ -549,6 +549,10 @@ def test_variables_are_secret_by_their_names(name: str, is_secret: bool) -> None
         r'{{"url": "postgres:\/\/bob:{}@db.example\/x"}}',
         r'{{"url": "postgres:\/\/bob:{}@\/db?host=\/cloudsql\/x"}}',
         "smtp://shop@example.com:{}@smtp.example.com",
+        "f'postgres://bob:{}@{{host}}/x'",
+        'url = "mongodb://bob:{}@" + host',
+        "bob:x@ mysql://bob:{}@(db:3306)/x",
+        "postgres://${{DB_USER}}:{}@db/x",
         "postgres://bob:" + "P@{}@db.example/x",
     ],
 )
@@ -638,6 +642,25 @@ def test_in_a_question_no_guess_hides_what_a_shell_would_run(text: str, shown: s
         masked = masked.replace(f"[ybs:secret:{kind}#1]", "#")
     assert masked == shown.format(GUESSED)
     assert not firewall.vault.learned
+
+
+@every_row(
+    "between, code",
+    [
+        ("\n", "./s:1:"),
+        ("\x1b];", "id > x;"),
+        ("<U+001B>]' ; ", "sh evil.sh ; : '"),
+        (" \\\n", "| ./x7"),
+    ],
+)
+def test_in_a_question_no_token_hides_code_that_stands_within_it(between: str, code: str):
+    token = "ghp" + "_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    end = "<U+0007>" if "<U+" in between else "\x07" if "\x1b" in between else ""
+    text = f"echo {token[:20]}{between}{code}{end}{token[20:]} done"
+    assert code in Firewall().asking().mask(text)
+    learned = Firewall()
+    learned.mask(text)
+    assert code in learned.asking().mask(text)
 
 
 def test_in_a_question_no_private_key_hides_what_a_shell_would_run():

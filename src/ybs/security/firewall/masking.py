@@ -91,15 +91,16 @@ _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 class _Search:
     """One search of a text and of what it says underneath; `room` is how many bytes may be decoded for it in all."""
 
-    def __init__(self, engine: RuleEngine, vault: Vault, room: int) -> None:
-        self._engine, self._room = engine, room
+    def __init__(self, engine: RuleEngine, vault: Vault, room: int, *, is_question: bool) -> None:
+        self._engine, self._room, self._is_question = engine, room, is_question
         self._vault, self._known, self._parts = vault, list(vault.known()), vault.parts()
 
     def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
         """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
         plain = exact(data, self._known)
-        found = exact(data, self._parts) if self._parts else []
-        found += self._vault.pieces_in(data)
+        found: list[Span] = []
+        if not self._is_question:  # a part may be the name of a program
+            found = [*exact(data, self._parts), *self._vault.pieces_in(data)]
         data = data if last == LINES else with_other_marks(data)
         cores = cores_in(data)
         plain += self._engine.spans(data, cores, only_tokens=last == LINES)
@@ -224,7 +225,7 @@ class Firewall:
     def spans(self, data: bytes) -> list[Span]:
         """Return the secrets in the bytes, also in what they say when encodings and disguises are undone."""
         room = _MOST_TIMES * len(data) + _LEAST_ROOM
-        found = _Search(self.engine, self.vault, room).spans(data)
+        found = _Search(self.engine, self.vault, room, is_question=not self._hides_code).spans(data)
         if not self._hides_code:
             found = list(_beside_code(data, found))
         if b"[ybs:secret:" in data:

@@ -235,7 +235,7 @@ _MORE = (
 #: What the words around it say to be a secret.
 _SPOKEN = (
     SecretRule("url-password", (b"://",),
-         rb"://[^\s:/\"'`<>\[\]{}$]{0,100}:([^\s/\"'`<>\[\]]{3,200})@(?=[\w\[$%/-])", 0.0, "login", then=b"@", level="normal", everywhere=True),
+         rb"://[^\s:/\"'`<>\[\]]{0,100}:([^\s/\"'`<>\[\]]{3,200})@(?=[\w\[$%/{#(\"'-])", 0.0, "login", then=b"@", level="normal", everywhere=True),
     SecretRule("basic-auth", (b"basic ",),
          EDGE + rb"(?i:basic) {1,3}([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=-])", 0.0, "basic", level="normal", everywhere=True),
     SecretRule("bearer-token", (b"bearer ",),

@@ -53,7 +53,7 @@ class FirewallToolbox(ToolboxWrapper):
             result = await self._toolbox.run(restored, live)
         finally:
             live.close()
-        if is_clean(self.firewall, result):
+        if is_clean(self.firewall, result) and not _may_hold_key(result):
             return result
         changes = tuple(map(self._masked_change, result.changes))
         result = replace(result, changes=()) if changes else result
@@ -63,7 +63,8 @@ class FirewallToolbox(ToolboxWrapper):
     def _masked_result(self, result: ToolResult, live: "_Live") -> ToolResult:
         clean = masked(self.firewall, result, live.place)
         clean = replace(clean, name=result.name)
-        if not live.has_key(clean):
+        has_key = live.has_key(clean)
+        if not (has_key or _may_hold_key(clean)):
             return clean
         if has_rest_of_key(clean):
             text = f"A private key stands in {live.place}; a part of it could not be masked for certain, so the model sees nothing of it."
@@ -71,6 +72,8 @@ class FirewallToolbox(ToolboxWrapper):
             return replace(
                 clean, output=WITHHELD, summary=WITHHELD, display=Raw(b"null"), images=()
             )
+        if not has_key:
+            return clean
         text = f"A private key stands in {live.place}; the model sees a placeholder."
         live(Noticed(level="warning", text=text))
         return clean
@@ -121,6 +124,11 @@ class _Live:
     def has_key(self, result: ToolResult) -> bool:
         """Return whether the masked result had a private key in it."""
         return _has_key(result.output + bytes(result.display).decode("utf-8", "replace"))
+
+
+def _may_hold_key(result: ToolResult) -> bool:
+    """Return whether a beginning or an end of a private key stands in a result: a part of it may, too."""
+    return "PRIVATE KEY" in result.output or b"PRIVATE KEY" in bytes(result.display)
 
 
 def _has_key(text: str) -> bool:
@@ -240,7 +248,9 @@ def _before_open_lines(held: str, cut: int) -> int:
 
 
 def _before(held: str, value: str, cut: int) -> int:
-    """Return where a beginning of the value stands that reaches the end of the text; `cut` if there is none."""
+    """Return where a value stands that the cut goes through, or a beginning of it that reaches the end of the text; else `cut`."""
+    whole = held.find(value, max(0, cut - len(value) + 1), cut + len(value) - 1)
+    cut = cut if whole < 0 else min(cut, whole)
     least = max(0, len(held) - len(value) + 1)
     place = held.find(value[:1], least)
     while 0 <= place < cut:

@@ -297,6 +297,8 @@ async def test_words_that_were_taken_back_and_put_aside_are_not_written_down(tmp
     draft.put_aside()
     assert draft.text == "typed"
     draft.keep()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     kept = (tmp_path / "history").read_text()
     assert "typed" in kept
     assert "private" not in kept
