@@ -66,7 +66,7 @@ def files_of(host: Host, name: str) -> list[Path]:
 def find_model(host: Host, name: str, starter_name: str) -> Path:
     """Return the file of a model: the starter, one of the folder by its name, or a path to a GGUF file.
 
-    Raises ConfigError, saying what to do, when there is none.
+    A path begins with `/`, `~` or `.`, or ends in `.gguf`: no name that a project's file may give is one. Raises ConfigError, saying what to do, when there is none.
     """
     if name == starter_name:
         if starter_installed(host):
@@ -75,7 +75,7 @@ def find_model(host: Host, name: str, starter_name: str) -> Path:
             f"The starter model ({STARTER_SIZE}) is not installed.",
             remedies=(Remedy("install_model"), Remedy("change_provider")),
         )
-    if "/" in name or name.endswith(".gguf"):
+    if name.startswith(("/", "~", ".")) or name.endswith(".gguf"):
         path = Path(host.with_home(name))
         if path.is_file():
             return path.resolve()
