@@ -340,26 +340,28 @@ class Servers:
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
         """Return the launch of a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
-        if server.is_projects:
-            self._check_trust(server)
+        seen = self._seen_by(server) if server.is_projects else ()
         if is_held:
             key = key_of(server, self._workspace.roots.folder)
-            launch = self._surface.start(resident_of(server, self._workspace, key, start))
+            launch = self._surface.start(resident_of(server, self._workspace, key, start, seen))
         else:
             launch = launch_bare(server, self._workspace, start)
         return self._workspace.shells.marked(launch)
 
-    def _check_trust(self, server: Server) -> None:
-        """Look again, before each start, at all that a project's server reaches. Raises Refused."""
+    def _seen_by(self, server: Server) -> tuple[str, ...]:
+        """Look again, before each start, at all that a project's server reaches; return what it sees of the project. Raises Refused."""
         from ybs.trust.decision import reach_unchanged  # few projects have servers
 
         roots = self._workspace.roots
         try:
-            reach_unchanged(self._surface.review(), server.words, roots.folder, roots.host.home)
+            found = reach_unchanged(
+                self._surface.review(), server.words, roots.folder, roots.host.home
+            )
         except ToolError as error:
             raise Refused(
                 f"{error}, so it is not started: trust the project again (ybs trust)"
             ) from error
+        return found.seen(server.project)
 
     def _start_of(self, server: Server) -> Start:
         key = key_of(server, self._workspace.roots.folder)
