@@ -1,6 +1,6 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge, pu
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
-    KEY_VARIABLES,
     Powerful,
     add_to,
     bind_keys,
     hooks_in,
     joined,
+    key_variables,
     marked,
     marked_servers,
     take_powerful,
@@ -57,6 +57,7 @@ class ProjectLayer:
     def __init__(self, file: Path, text: str | None, *, is_trusted: bool, host: Host) -> None:
         self.file, self.united = file, dict[tuple[str, ...], Leaf]()
         self._early: list[str] = []
+        self._environ = host.environ
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
         #: By the file that they stand in.
@@ -70,16 +71,15 @@ class ProjectLayer:
         servers = self.servers.all_warnings() if self.servers else []
         return [*self._early, *self.document.all_warnings(), *servers]
 
-    def bind_keys(self, tree: Tree) -> list[str]:
-        """Take the person's keys away from addresses that the project names; return warnings."""
-        if self.review is not None:
-            self.review = replace(self.review, keys=frozenset(_key_variables(tree)))
-        return bind_keys(tree)
+    def bind_keys(self, tree: Tree, own: Sequence[Tree]) -> list[str]:
+        """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
+        if self.review is None:
+            return []
+        self.review = replace(self.review, keys=key_variables(tree, own, self._environ))
+        return bind_keys(tree, self.review) if self._is_trusted else []
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""
-        if self.review is not None:
-            self.review = replace(self.review, keys=frozenset(_key_variables(user)))
         if self._is_trusted:
             user = self._lay_powerful(user, self.powerful, self.document)
         else:
@@ -121,15 +121,10 @@ class ProjectLayer:
         if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}
         if _SERVERS in values:
-            granted = self._granted(values[_SERVERS], document)
-            values = {**values, _SERVERS: marked_servers(granted)}
+            values = {**values, _SERVERS: marked_servers(values[_SERVERS])}
         project = label(values, _origin_of(document))
         if self.servers is not None and document is self.document:
-            described: Any = {
-                _SERVERS: marked_servers(
-                    self._granted(self.servers.tree.get(_SERVERS), self.servers)
-                )
-            }
+            described = {_SERVERS: marked_servers(self.servers.tree.get(_SERVERS))}
             named = Fitting(self.servers.warn).section(described, Config)
             project = merge(label(named, _origin_of(self.servers)), project)
         user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
@@ -138,24 +133,6 @@ class ProjectLayer:
             document.warn_of_all(taken, "ignored, because your own settings already define it")
         self._early += warnings
         return merged
-
-    def _granted(self, section: Any, document: SettingsDocument) -> Any:
-        """Return MCP servers without those that read a variable of the person's that was not granted to them."""
-        review = self.review
-        if review is None or not is_object(section):
-            return section
-        kept: dict[str, Any] = {}
-        for name, entry in section.items():
-            uses = [*variables_of({name: entry})]
-            if names := [use.name for use in uses if review.is_key(use)]:
-                why = f"it would give the key of a provider, {', '.join(names)}, to {uses[0].place}"
-            elif names := [use.name for use in uses if use not in review.granted]:
-                why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
-            else:
-                kept[name] = entry
-                continue
-            document.warn((_SERVERS, name), f"ignored, because {why}")
-        return kept
 
     def _warn_of_distrust(self) -> None:
         review = self.review
@@ -248,16 +225,6 @@ class ProjectLayer:
         except Unusable as error:
             self._early.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None
-
-
-def _key_variables(user: Tree) -> Iterator[str]:
-    """Yield the names of variables that hold the keys of providers, the person's own among them."""
-    yield from KEY_VARIABLES
-    providers: Any = user.get("providers")
-    for each in providers.values() if is_object(providers) else ():
-        leaf = each.get("api_key_env") if is_object(each) else None
-        if isinstance(leaf, Leaf):
-            yield str(leaf.value)
 
 
 def _origin_of(document: SettingsDocument) -> ValueOrigin:
