@@ -10,7 +10,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
-from ybs.config.review import FileDifference, Review
+from ybs.config.review import FileDifference, Review, RunTrust
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.trust import files as trust_files
@@ -57,7 +57,7 @@ def test_powerful_settings_wait_for_trust(project: Path):
 
 def test_trust_for_one_run_is_not_stored(project: Path):
     wanting(project)
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert loaded.review is not None
     assert loaded.review.is_trusted
     assert loaded.review.once
@@ -98,6 +98,33 @@ def test_a_project_that_asks_for_nothing_is_trusted_where_it_is_and_no_other_at_
         shutil.rmtree(project)
         project.with_name("kept").rename(project)
         assert looked_at(project).is_trusted
+
+
+def test_trust_for_one_run_is_in_what_was_there_first_and_in_no_other_folder(project: Path):
+    once, other = RunTrust(folder=project), project.with_name("other")
+    wanting(project)
+    other.mkdir()
+    wanting(other)
+    assert not load(this_host(), folder=other, run_trust=once).config.hooks
+    assert load(this_host(), folder=project, run_trust=once).config.hooks
+    put(project, ".mcp.json", '{"mcpServers": {"s": {"command": "./srv"}}}')
+    loaded = load(this_host(), folder=project, run_trust=once)
+    assert not loaded.config.hooks
+    assert not loaded.config.mcpServers
+    assert not loaded.trusts_project
+    (project / ".mcp.json").unlink()
+    assert load(this_host(), folder=project, run_trust=once).config.hooks
+    (project / ".ybs.json").unlink()
+    assert not review_of(load(this_host(), folder=project, run_trust=once), project).is_trusted
+
+
+def test_trust_for_one_run_in_a_project_that_wants_nothing_ends_when_it_wants_something(project):
+    once = RunTrust(folder=project)
+    assert review_of(load(this_host(), folder=project, run_trust=once), project).is_trusted
+    wanting(project)
+    loaded = load(this_host(), folder=project, run_trust=once)
+    assert not loaded.trusts_project
+    assert not loaded.config.hooks
 
 
 def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):
@@ -260,8 +287,8 @@ def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(project, make, wo
     monkeypatch.setattr(trust_files, "MOST_FILES", 8)
     put(project, ".ybs/commands/a.md", "a")
     make(project)
-    for once in (False, True):
-        loaded = load(this_host(), folder=project, trusts_project=once)
+    for once in (None, RunTrust(folder=project)):
+        loaded = load(this_host(), folder=project, run_trust=once)
         assert loaded.review is not None
         assert words in loaded.review.problem
         assert not loaded.review.is_trusted
@@ -284,14 +311,14 @@ def test_a_folder_with_very_many_files_cannot_be_trusted(project, monkeypatch):
 @pytest.mark.parametrize("text", ["", "[]", '{"mcpServers": 5}', "{", "\udce9"])
 def test_a_broken_list_of_servers_is_a_warning_or_nothing(project: Path, text: str):
     (project / ".mcp.json").write_bytes(os.fsencode(text))
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert loaded.config == Config()
     assert all(".mcp.json" in warning for warning in loaded.warnings)
 
 
 def test_a_file_that_has_become_a_link_is_not_unchanged(project: Path):
     hook = put(project, ".ybs/hooks/start", "true", 0o755)
-    review = load(this_host(), folder=project, trusts_project=True).review
+    review = load(this_host(), folder=project, run_trust=RunTrust(folder=project)).review
     assert review is not None
     assert is_unchanged(review, ".ybs/hooks/start")
     hook.rename(project / "elsewhere")

@@ -8,6 +8,7 @@ import pytest
 
 from hosts import this_host
 from trusting import POWERFUL, put, trusted, wanting
+from ybs.config.review import RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
 from ybs.core.errors import ConfigError
@@ -290,7 +291,7 @@ def test_a_grant_ends_when_the_project_sends_the_variable_elsewhere(project: Pat
     moved = {"mcpServers": {"shop": {**shop, "url": "https://shop.example.net/mcp"}}}
     assert not trusted(project, moved).config.mcpServers
     assert not load(
-        this_host(), folder=project, trusts_project=True
+        this_host(), folder=project, run_trust=RunTrust(folder=project)
     ).config.mcpServers
 
 
@@ -313,7 +314,7 @@ def test_a_server_in_two_files_of_a_project_is_what_one_of_them_says(project: Pa
 
 def test_trust_for_one_run_grants_no_variable(project: Path):
     wanting(project, SENDS_KEYS)
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert list(loaded.config.mcpServers) == ["plain"]
 
 

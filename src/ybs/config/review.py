@@ -1,5 +1,6 @@
 """The requests of a project's files, and whether the person trusts them: plain data that travels with the settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -96,6 +97,22 @@ class Review(Struct, frozen=True, kw_only=True):
     def paths(self, folder: str) -> list[str]:
         """List the trusted files below a folder of the project, such as `.ybs/commands`."""
         return [path for path in self.files if self.is_trusted and path.startswith(f"{folder}/")]
+
+
+class RunTrust(Struct, kw_only=True):
+    """Trust in one folder for one run: in what lies there when it is read first (`--trust`)."""
+
+    folder: Path
+    digests: dict[str, str] | None = None
+
+    def covers(self, folder: Path, files: Mapping[str, ProjectFile]) -> bool:
+        """Return whether these are the files that were there first; `folder` is a real path."""
+        if folder != self.folder:
+            return False
+        digests = {path: file.digest for path, file in files.items()}
+        if self.digests is None:
+            self.digests = digests
+        return digests == self.digests
 
 
 class PluginFolder(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from ybs.config.document import (
 )
 from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
-from ybs.config.review import Item, ProjectFile, Review
+from ybs.config.review import Item, ProjectFile, Review, RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge, put
@@ -54,7 +54,9 @@ _MOST_NAMED = 8
 class ProjectLayer:
     """What a project's files say, read once, and what of it holds."""
 
-    def __init__(self, file: Path, text: str | None, *, is_trusted: bool, host: Host) -> None:
+    def __init__(
+        self, file: Path, text: str | None, *, run_trust: RunTrust | None, host: Host
+    ) -> None:
         self.file, self.united = file, dict[tuple[str, ...], Leaf]()
         self._early: list[str] = []
         self._environ = host.environ
@@ -63,7 +65,7 @@ class ProjectLayer:
         #: By the file that they stand in.
         self._claude_hooks: dict[str, dict[str, Any]] = {}
         self.powerful = take_powerful(self.document)
-        self.review = self._review(text or "", once=is_trusted, host=host)
+        self.review = self._review(text or "", run_trust, host)
 
     @property
     def warnings(self) -> list[str]:
@@ -151,7 +153,7 @@ class ProjectLayer:
             named = ", ".join(files[:_MOST_NAMED]) or "its programs"
             self._early.append(f"{visible(str(self.file.parent))}: {why}: {named}{more}")
 
-    def _review(self, text: str, *, once: bool, host: Host) -> Review | None:
+    def _review(self, text: str, run_trust: RunTrust | None, host: Host) -> Review | None:
         """Read the rest of what could do something, and compare it with what was trusted."""
         folder = self.file.parent
         items = list(items_of_settings(self.file.name, self.powerful.values))
@@ -181,6 +183,7 @@ class ProjectLayer:
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
         items += items_of_files(files)
+        once = run_trust is not None and run_trust.covers(folder, files)
         review = judge(host, folder, files, tuple(items), once=once)
         sections = [self.powerful.values, self.servers.tree if self.servers else {}]
         uses = [use for each in sections for use in variables_of(each.get(_SERVERS))]
