@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -35,6 +36,10 @@ class FileDifference(Struct, frozen=True, kw_only=True):
     path: str
     what: str
     difference: str = ""
+
+
+#: Stands among the differences where the folder itself is another one.
+REPLACED: Final = FileDifference(path="The folder", what="was replaced by another one")
 
 
 class VariableUse(Struct, frozen=True, kw_only=True):
@@ -76,7 +81,8 @@ class Review(Struct, frozen=True, kw_only=True):
     @property
     def needs_question(self) -> bool:
         """Whether a person should be asked before the first request."""
-        return not self.is_trusted and not self.problem and any(item.asks for item in self.items)
+        asks = REPLACED in self.changes or any(item.asks for item in self.items)
+        return asks and not self.is_trusted and not self.problem
 
     def is_key(self, use: VariableUse) -> bool:
         """Return whether this would give the key of a provider to a server of the project's, which no grant allows."""
