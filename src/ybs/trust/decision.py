@@ -133,12 +133,9 @@ def review_of(loaded: Loaded, folder: Path) -> Review:
 
 
 def place_of(host: Host, folder: Path) -> str:
-    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it."""
-    try:
-        facts = folder.stat()
-        return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_begun_at(host, folder)}"
-    except OSError:
-        return ""
+    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it. Raises OSError."""
+    facts = folder.stat()
+    return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_begun_at(host, folder)}"
 
 
 def _lies_there(host: Host, place: str, folder: Path) -> bool:

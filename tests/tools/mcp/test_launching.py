@@ -275,9 +275,17 @@ def test_a_container_program_lies_in_no_project_and_no_plugin(place: Place):
         assert launch.argv[4:] == (f"{place.home}/bin/docker", "run", "x")
 
 
-def test_a_projects_server_has_another_home_in_each_project(tmp_path: Path):
-    own = server_of("my server", {"command": "x"})
-    theirs = server_of("my server", {"command": "x", "from": "project"})
-    assert key_of(own, tmp_path) == key_of(own, tmp_path / "other")
-    assert key_of(theirs, tmp_path) != key_of(theirs, tmp_path / "other")
-    assert key_of(own, tmp_path).startswith("mcp-my_server-")
+def test_a_server_has_another_home_in_each_project_that_it_starts_in(tmp_path: Path):
+    server = server_of("my server", {"command": "x"})
+    keys = [key_of(server, each) for each in (None, tmp_path, tmp_path / "other")]
+    assert len({*keys}) == 3
+    assert keys[0].startswith("mcp-my_server-")
+    assert all(key.startswith(f"{keys[0]}-") for key in keys[1:])
+
+
+def test_the_home_in_a_project_begins_as_the_one_of_all_others_but_not_that_of_a_projects(place):
+    seeds = [
+        place.resident(**{"command": "npx", **more}).seed
+        for more in ({}, {"cwd": "project"}, {"from": "project"})
+    ]
+    assert seeds == ["", key_of(server_of("demo", {"command": "x"})), ""]

@@ -83,6 +83,7 @@ def resident_of(
     where = {} if server.project == "none" else project_variables(folder)
     return Resident(
         key=key,
+        seed=key_of(server) if not (server.is_projects or start.is_apart) else "",
         command=(program, *(host.with_home(word) for word in server.args)),
         project=server.project,
         network=server.network,
@@ -228,11 +229,10 @@ def _registries(host: Host) -> Mapping[str, str]:
     return {name: value for name, value in found.items() if "@" not in value}
 
 
-def key_of(server: Server, folder: Path) -> str:
-    """Return the name of a server's home: of one of a project another one for each project."""
+def key_of(server: Server, folder: Path | None = None) -> str:
+    """Return the name of a server's home. One that starts in a project, whose code may be what runs, has another home in each `folder`."""
     from hashlib import sha256
 
-    where = f"\0{folder}" if server.is_projects else ""
-    digest = sha256(f"{server.name}{where}".encode()).hexdigest()[:8]
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
-    return f"mcp-{plain}-{digest}"
+    digests = [sha256(str(each).encode()).hexdigest()[:8] for each in (server.name, folder) if each]
+    return "-".join(("mcp", plain, *digests))

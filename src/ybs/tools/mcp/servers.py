@@ -241,15 +241,16 @@ class Servers:
         return filled(server, {**roots.host.environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
-        """Remove what is kept of a server: its home, its approval, the login. Raises ConfigError and OSError."""
+        """Remove what is kept of a server: its homes, its approval, the login. Raises ConfigError and OSError."""
         from shutil import rmtree
 
         from ybs.security.sandbox.resident import home_of
 
-        host, key = self._workspace.roots.host, key_of(server, self._workspace.roots.folder)
+        host, key = self._workspace.roots.host, key_of(server)
         self._pins.forget(server)
         self.logout(server)
-        for folder in (home_of(host, key), start_folder(host, key)):
+        homes = home_of(host, key)
+        for folder in (homes, *homes.parent.glob(f"{key}-*"), start_folder(host, key)):
             rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
@@ -342,7 +343,7 @@ class Servers:
         start = self._start_of(server)
         seen = self._seen_by(server) if server.is_projects else ()
         if is_held:
-            key = key_of(server, self._workspace.roots.folder)
+            key = key_of(server, None if start.is_apart else self._workspace.roots.folder)
             launch = self._surface.start(resident_of(server, self._workspace, key, start, seen))
         else:
             launch = launch_bare(server, self._workspace, start)
@@ -364,8 +365,7 @@ class Servers:
         return found.seen(server.project)
 
     def _start_of(self, server: Server) -> Start:
-        key = key_of(server, self._workspace.roots.folder)
-        return self._workspace.own_programs.start(key, in_project=server.in_project)
+        return self._workspace.own_programs.start(key_of(server), in_project=server.in_project)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
