@@ -299,6 +299,13 @@ def test_a_toolchain_that_may_not_be_shown_is_left_out(
         with pytest.raises(Refused):
             start_resident(this_host(), project, Resident(key="k", command=("true",)))
         assert (str(folder) in seen[-1].readable) is shown
+    (project / "venv").mkdir()
+    (project / "venv/pyvenv.cfg").write_text("")
+    monkeypatch.setenv("VIRTUAL_ENV", str(project / "venv"))
+    for sees in ("none", "read"):
+        with pytest.raises(Refused):
+            start_resident(this_host(), project, Resident(key="k", command=("x",), project=sees))
+        assert (str(project / "venv") in seen[-1].readable) is (sees == "read")
 
 
 class FakeBackend:

@@ -128,6 +128,8 @@ def test_another_folder_at_the_path_is_asked_about_although_its_files_are_the_sa
     assert (review.is_trusted, review.needs_question, review.changes) == (False, True, (REPLACED,))
     words = "The folder was replaced by another one since you trusted this project"
     assert words in lines_of(review)
+    (warning,) = load(this_host(), folder=project).warnings
+    assert "not trusted any more: another folder lies there now: .claude/commands" in warning
     give(this_host(), review)
     assert looked_at(project).is_trusted
     shutil.rmtree(project)

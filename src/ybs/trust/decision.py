@@ -159,8 +159,9 @@ def _lies_there(host: Host, place: str, folder: Path) -> bool:
 
 def _begun_at(host: Host, folder: Path) -> int:
     """Return when the repository around a folder began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
+    home = host.home.resolve()
     for each in (folder, *folder.parents):
-        if host.home.resolve().is_relative_to(each):
+        if home.is_relative_to(each):
             break
         for name in (".git/description", ".git"):
             with suppress(OSError):

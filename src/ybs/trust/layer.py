@@ -18,7 +18,7 @@ from ybs.config.document import (
 )
 from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
-from ybs.config.review import Item, ProjectFile, Review, RunTrust
+from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge, put
@@ -141,12 +141,14 @@ class ProjectLayer:
         if review is None:  # nothing waits for trust, so that is not what is missing
             self.powerful.warn(self.document)
             return
+        is_other = REPLACED in review.changes
         was = " any more: it has changed" if review.changes else ""
+        was = " any more: another folder lies there now" if is_other else was
         why = f"ignored, because this project is not trusted{was}"
         if review.problem:
             why = f"ignored, because this project cannot be trusted ({review.problem})"
         warn_of_powerful(self.document, why)
-        asking = {item.place for item in review.items if item.asks}
+        asking = {item.place for item in review.items if item.asks or is_other}
         files = sorted(asking - {self.file.name})
         if files or review.problem:
             more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""

@@ -225,6 +225,9 @@ def _places(
     top = project if is_seen else host.home / _NOTHING
     writable = [*([project] if resident.project == "write" else []), *resident.writable]
     chains = [path for path in switched_on(environ) if may_open(host, path, blocked)]
+    if not is_seen:
+        real = project.resolve()
+        chains = [path for path in chains if not path.resolve().is_relative_to(real)]
     places = see(host, top, writable=writable, readable=[*chains, *resident.shown], blocked=blocked)
     may_write = tuple(os.path.realpath(path) for path in writable)
     readable = [each for each in places.readable if each not in may_write]
