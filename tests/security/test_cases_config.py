@@ -18,6 +18,7 @@ from hosts import this_host
 from scripted import OpenAIServer
 from timing import takes_at_most
 from trusting import give_trust, is_trusted, write
+from ybs.config.review import RunTrust
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.session.options import Options
@@ -273,7 +274,7 @@ def test_c05_of_two_equal_keys_the_one_that_is_shown_is_used(project: Path):
 def test_c05_a_link_to_the_users_settings_is_not_followed(project: Path, home: Path):
     user = write(home, {"hooks": {"a": ["mine"]}}, ".config/ybs/config.json")
     (project / ".ybs.json").symlink_to(user)
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert loaded.config.hooks == {"a": ["mine"]}
     assert loaded.review is None
     assert "is a link" in loaded.warnings[0]
@@ -284,7 +285,7 @@ def test_c06_a_file_that_somebody_else_slipped_in_is_ignored(project: Path):
     project.chmod(0o1777)
     file = write(project, {"llm": {"model": "evil"}, "hooks": {"a": ["b"]}})
     os.chown(file, 12345, 12345)
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert loaded.config == Config()
     assert "belongs to another user" in loaded.warnings[0]
 
@@ -295,7 +296,7 @@ def test_c06_the_folders_above_are_not_looked_at(project: Path, files_opened: li
     below = project / "a/b"
     below.mkdir(parents=True)
     files_opened.clear()
-    loaded = load(this_host(), folder=below, trusts_project=True)
+    loaded = load(this_host(), folder=below, run_trust=RunTrust(folder=below))
     assert loaded.config == Config()
     assert loaded.review is None
     assert not [name for name in files_opened if name.startswith(str(project))]

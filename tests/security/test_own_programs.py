@@ -382,7 +382,7 @@ async def test_a_tool_of_the_settings_that_lies_in_the_project_is_not_even_asked
 
 def test_trust_of_a_run_counts_also_where_the_project_wants_nothing(project: Path):
     for trusts in (False, True):
-        options = Options(host=this_host(), folder=project, trust=trusts)
+        options = Options.of(project, {"host": this_host(), "trust": trusts})
         found = environment_of(options, load_settings(options))
         assert found.trusts_project is trusts
 

@@ -13,6 +13,7 @@ from rows import every_row
 from screen import YBS, Screen
 from serving import serving
 from ybs.config.host import Host
+from ybs.config.review import RunTrust
 from ybs.core.errors import ConfigError
 from ybs.providers.local import hardware
 from ybs.providers.local import program as server_program
@@ -340,7 +341,8 @@ def test_a_project_names_no_program_that_runs_outside_of_the_sandbox(
     wanted = {"local": {"server": program}, "cli_agents": {"mine": {"command": [program]}}}
     settings = {**wanted, "profiles": {"theirs": wanted}}
     (trap.project / ".ybs.json").write_text(json.dumps(settings))
-    options = {"trusts_project": is_trusted, "profile": profile}
+    once = RunTrust(folder=trap.project.resolve()) if is_trusted else None
+    options = {"run_trust": once, "profile": profile}
     try:
         loaded = load(Host.of(os.environ), folder=trap.project, **options)
     except ConfigError:  # without trust there is no such profile

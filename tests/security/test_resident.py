@@ -257,6 +257,29 @@ def test_a_private_home_is_a_copy_of_the_kept_one_without_what_is_no_file(
     assert not home_of(this_host(), "new").exists()
 
 
+def test_a_new_home_begins_as_a_copy_of_another_one_which_stays_as_it_is(
+    project: Path, place: Path, tmp_path: Path
+):
+    kept = home_of(this_host(), "k") / "temporary" / "home"
+    kept.mkdir(parents=True)
+    (kept / "cached").write_text("x")
+    wanted = Resident(key="k-here", seed="k", command=("true",))
+
+    def begin(**given: Any) -> Path:
+        for each in start_resident(this_host(), project, wanted, **given).descriptors:
+            os.close(each)
+        tops = given.get("private", this_host().state_folder)
+        return tops / "residents" / "k-here" / "temporary" / "home"
+
+    assert (begin(private=tmp_path / "own") / "cached").read_text() == "x"
+    assert not home_of(this_host(), "k-here").exists()
+    here = begin()
+    (here / "cached").write_text("y")
+    assert (begin() / "cached").read_text() == "y"
+    assert (kept / "cached").read_text() == "x"
+    assert sorted(each.name for each in kept.parents[2].iterdir()) == ["k", "k-here"]
+
+
 def test_a_toolchain_that_may_not_be_shown_is_left_out(
     project: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -276,6 +299,13 @@ def test_a_toolchain_that_may_not_be_shown_is_left_out(
         with pytest.raises(Refused):
             start_resident(this_host(), project, Resident(key="k", command=("true",)))
         assert (str(folder) in seen[-1].readable) is shown
+    (project / "venv").mkdir()
+    (project / "venv/pyvenv.cfg").write_text("")
+    monkeypatch.setenv("VIRTUAL_ENV", str(project / "venv"))
+    for sees in ("none", "read"):
+        with pytest.raises(Refused):
+            start_resident(this_host(), project, Resident(key="k", command=("x",), project=sees))
+        assert (str(project / "venv") in seen[-1].readable) is (sees == "read")
 
 
 class FakeBackend:

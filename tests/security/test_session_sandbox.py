@@ -193,7 +193,7 @@ def test_the_persons_own_settings_and_the_command_line_turn_it_off(
 def test_a_project_turns_it_off_never(project: Path) -> None:
     settings = project / ".ybs.json"
     settings.write_text('{"safety": {"sandbox_enabled": false}}')
-    options = Options(host=this_host(), folder=project, trust=True)
+    options = Options.of(project, {"host": this_host(), "trust": True})
     loaded = load_settings(options)
     assert any("safety.sandbox_enabled" in warning for warning in loaded.warnings)
     assert environment_of(options, loaded).sandbox.state != "off"

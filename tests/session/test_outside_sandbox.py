@@ -62,7 +62,7 @@ class Session:
             | ({"PATH": path} if path else {})
         )
         overrides = {f"safety.{name}": value for name, value in safety.items()}
-        options = Options(host=host, folder=project, overrides=overrides, trust=trust)
+        options = Options.of(project, {"host": host, "overrides": overrides, "trust": trust})
         self.environment = environment_of(options, load_settings(options))
         self.environment.sandbox.backend = make(project, home)
         self.questions: list[Question] = []

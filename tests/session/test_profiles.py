@@ -135,3 +135,17 @@ async def test_those_of_a_trusted_project_say_no_more_than_the_project_may(proje
     put(project, "prompts/own.md", "Do something else.")
     with pytest.raises(ConfigError, match="there is no such profile"):
         opened(project, 0, profile="theirs")
+
+
+@pytest.mark.usefixtures("profiles")
+async def test_another_profile_trusts_no_more_than_the_run_began_with(project: Path):
+    """A command of the model has written it since."""
+    session, _ = opened(project, 0, trust=True)
+    async with session:
+        assert session.environment.trusts_project
+        entry = {"mcpServers": {"s": {"command": "./srv"}}}
+        put(project, ".mcp.json", json.dumps(entry))
+        await run_command(session, "/profile review")
+        assert session.loaded.profile == "review"
+        assert not session.config.mcpServers
+        assert not session.environment.trusts_project

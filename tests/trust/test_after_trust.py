@@ -118,6 +118,31 @@ def test_a_server_that_was_changed_is_not_started_again(played, entry):
     assert played.turn("accept-edits", tool, call(tool)) == ["as trusted"]
 
 
+@pytest.mark.slow
+def test_a_server_without_the_project_loads_nothing_of_it_that_no_trust_is_about(played: Played):
+    played.write("srv/run.py", GOOD, 0o755)
+    entry = {"command": "./srv/run.py", "env": {"GRANTED": "${GRANTED}"}, "project": "none"}
+    played.write(".mcp.json", json.dumps({"mcpServers": {"s": entry}}))
+    said = played.ybs("trust", "give", "--grant", "GRANTED")
+    assert "which may run files of the project that change later; it sees only srv/run.py" in said
+    tool = "mcp__s__t"
+    assert played.turn("accept-edits", tool, call(tool)) == ["as trusted"]
+    played.write("srv/run.py", GOOD.replace(" -I", "").replace("import json", "import helper, json"), 0o755)  # fmt: skip
+    played.write("srv/helper.py", "")
+    played.ybs("trust", "give")
+    assert "There is no tool" in played.turn("accept-edits", tool, call(tool))[0]
+
+
+def test_a_server_of_a_project_that_names_its_repository_to_change_does_not_run(played: Played):
+    played.write("srv.py", GOOD, 0o755)
+    (played.project / ".git/hooks").mkdir(parents=True)
+    entry = {"command": "./srv.py", "write": [".git"]}
+    played.write(".mcp.json", json.dumps({"mcpServers": {"s": entry}}))
+    assert "it only reads the project" in played.ybs("trust", "give")
+    tool = "mcp__s__t"
+    assert "There is no tool" in played.turn("accept-edits", tool, call(tool))[0]
+
+
 def bare(folder: Path) -> None:
     """Write the four plain files of a bare repository whose settings run a program."""
     for name in ("objects", "refs"):

@@ -10,9 +10,10 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
-from ybs.config.review import FileDifference, Review
+from ybs.config.review import REPLACED, FileDifference, Review, RunTrust
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
+from ybs.trust import decision
 from ybs.trust import files as trust_files
 from ybs.trust.decision import give, is_unchanged, made_at, recall, record_file, review_of, revoke
 from ybs.trust.settings import load
@@ -57,7 +58,7 @@ def test_powerful_settings_wait_for_trust(project: Path):
 
 def test_trust_for_one_run_is_not_stored(project: Path):
     wanting(project)
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert loaded.review is not None
     assert loaded.review.is_trusted
     assert loaded.review.once
@@ -100,6 +101,130 @@ def test_a_project_that_asks_for_nothing_is_trusted_where_it_is_and_no_other_at_
         assert looked_at(project).is_trusted
 
 
+def quiet(project: Path) -> None:
+    """Have the project ask for what each fork of it has, byte for byte."""
+    put(project, ".claude/commands/fix.md", "Fix it.")
+
+
+def repository(project: Path) -> None:
+    quiet(project)
+    put(project, ".git/description", "Unnamed repository")
+
+
+def worktree(project: Path) -> None:
+    quiet(project)
+    put(project, ".git", "gitdir: elsewhere")
+
+
+@pytest.mark.parametrize("begin", [quiet, repository, worktree])
+def test_another_folder_at_the_path_is_asked_about_although_its_files_are_the_same(project, begin):
+    begin(project)
+    give(this_host(), looked_at(project))
+    assert looked_at(project).is_trusted
+    kept = project.rename(project.with_name("kept"))
+    project.mkdir()
+    begin(project)
+    review = looked_at(project)
+    assert (review.is_trusted, review.needs_question, review.changes) == (False, True, (REPLACED,))
+    words = "The folder was replaced by another one since you trusted this project"
+    assert words in lines_of(review)
+    (warning,) = load(this_host(), folder=project).warnings
+    assert "not trusted any more: another folder lies there now: .claude/commands" in warning
+    give(this_host(), review)
+    assert looked_at(project).is_trusted
+    shutil.rmtree(project)
+    kept.rename(project)
+    assert not looked_at(project).is_trusted
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("begin", [repository, worktree])
+def test_a_repository_that_is_restored_from_a_backup_is_not_asked_about(project, begin, cut):
+    begin(project)
+    give(this_host(), looked_at(project))
+    kept = project.rename(project.with_name("kept"))
+    shutil.copytree(kept, project)
+    if cut:  # as many archives do
+        for path in project.rglob("*"):
+            seconds = int(path.stat().st_mtime)
+            os.utime(path, (seconds, seconds))
+    assert looked_at(project).is_trusted
+
+
+def test_a_trusted_folder_that_becomes_a_repository_is_not_asked_about(project: Path):
+    quiet(project)
+    give(this_host(), looked_at(project))
+    put(project, ".git/description", "Unnamed repository")
+    assert looked_at(project).is_trusted
+
+
+def test_another_repository_in_the_same_folder_is_asked_about(project: Path):
+    repository(project)
+    give(this_host(), looked_at(project))
+    (project / ".git/description").unlink()
+    assert looked_at(project).is_trusted  # whoever takes it away has no other repository by that
+    put(project, ".git/description", "Unnamed repository")
+    assert not looked_at(project).is_trusted
+
+
+def test_a_folder_of_a_repository_that_another_branch_lacks_is_not_asked_about(project: Path):
+    put(project, ".git/description", "Unnamed repository")
+    inner = project / "part"
+    quiet(inner)
+    give(this_host(), looked_at(inner))
+    shutil.rmtree(inner)
+    quiet(inner)
+    assert looked_at(inner).is_trusted
+
+
+def test_where_the_file_system_does_not_say_when_a_folder_was_made_its_number_tells(project, monkeypatch):  # fmt: skip
+    monkeypatch.setattr(decision, "made_at", lambda _: 0)
+    quiet(project)
+    give(this_host(), looked_at(project))
+    assert looked_at(project).is_trusted
+    kept = project.rename(project.with_name("kept"))
+    shutil.copytree(kept, project)
+    assert not looked_at(project).is_trusted
+
+
+def test_a_folder_that_is_gone_is_not_trusted_and_a_record_without_a_place_is(project: Path):
+    quiet(project)
+    review = looked_at(project)
+    give(this_host(), review)
+    file, folder = record_file(this_host(), project), project.resolve()
+    shutil.rmtree(project)
+    assert not decision.judge(this_host(), folder, review.files, ()).is_trusted
+    file.write_bytes(json.dumps({**json.loads(file.read_bytes()), "place": ""}).encode())
+    assert decision.judge(this_host(), folder, review.files, ()).is_trusted
+
+
+def test_trust_for_one_run_is_in_what_was_there_first_and_in_no_other_folder(project: Path):
+    once, other = RunTrust(folder=project), project.with_name("other")
+    wanting(project)
+    other.mkdir()
+    wanting(other)
+    assert not load(this_host(), folder=other, run_trust=once).config.hooks
+    assert load(this_host(), folder=project, run_trust=once).config.hooks
+    put(project, ".mcp.json", '{"mcpServers": {"s": {"command": "./srv"}}}')
+    loaded = load(this_host(), folder=project, run_trust=once)
+    assert not loaded.config.hooks
+    assert not loaded.config.mcpServers
+    assert not loaded.trusts_project
+    (project / ".mcp.json").unlink()
+    assert load(this_host(), folder=project, run_trust=once).config.hooks
+    (project / ".ybs.json").unlink()
+    assert not review_of(load(this_host(), folder=project, run_trust=once), project).is_trusted
+
+
+def test_trust_for_one_run_in_a_project_that_wants_nothing_ends_when_it_wants_something(project):
+    once = RunTrust(folder=project)
+    assert review_of(load(this_host(), folder=project, run_trust=once), project).is_trusted
+    wanting(project)
+    loaded = load(this_host(), folder=project, run_trust=once)
+    assert not loaded.trusts_project
+    assert not loaded.config.hooks
+
+
 def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):
     trusted(project)
     file = record_file(this_host(), project)
@@ -112,7 +237,9 @@ def test_the_store_is_private_and_names_the_folder(project: Path, home: Path):
     assert list(record.files) == [".ybs.json"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"folder": 5}', "\udce9"])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"folder": 5}', "\udce9", '{"folder": "", "files": {}, "place": "x"}']
+)
 def test_a_broken_record_is_no_trust(project: Path, text: str):
     trusted(project)
     record_file(this_host(), project).write_bytes(os.fsencode(text))
@@ -260,8 +387,8 @@ def test_what_cannot_be_bound_to_its_content_cannot_be_trusted(project, make, wo
     monkeypatch.setattr(trust_files, "MOST_FILES", 8)
     put(project, ".ybs/commands/a.md", "a")
     make(project)
-    for once in (False, True):
-        loaded = load(this_host(), folder=project, trusts_project=once)
+    for once in (None, RunTrust(folder=project)):
+        loaded = load(this_host(), folder=project, run_trust=once)
         assert loaded.review is not None
         assert words in loaded.review.problem
         assert not loaded.review.is_trusted
@@ -284,14 +411,14 @@ def test_a_folder_with_very_many_files_cannot_be_trusted(project, monkeypatch):
 @pytest.mark.parametrize("text", ["", "[]", '{"mcpServers": 5}', "{", "\udce9"])
 def test_a_broken_list_of_servers_is_a_warning_or_nothing(project: Path, text: str):
     (project / ".mcp.json").write_bytes(os.fsencode(text))
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert loaded.config == Config()
     assert all(".mcp.json" in warning for warning in loaded.warnings)
 
 
 def test_a_file_that_has_become_a_link_is_not_unchanged(project: Path):
     hook = put(project, ".ybs/hooks/start", "true", 0o755)
-    review = load(this_host(), folder=project, trusts_project=True).review
+    review = load(this_host(), folder=project, run_trust=RunTrust(folder=project)).review
     assert review is not None
     assert is_unchanged(review, ".ybs/hooks/start")
     hook.rename(project / "elsewhere")

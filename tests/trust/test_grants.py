@@ -1,12 +1,14 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from hosts import this_host
 from trusting import POWERFUL, put, trusted, wanting
+from ybs.config.review import RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
 from ybs.core.errors import ConfigError
@@ -235,6 +237,46 @@ def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     assert again.review.grantable == ()
 
 
+CORP = {"endpoint": "https://corp.example/v1"}
+#: Places of the person's own settings that name `LOGIN` for a key.
+KEYED: list[dict[str, Any]] = [
+    {"providers": {"corp": {**CORP, "api_key_env": "LOGIN"}}},
+    {"providers": {"corp": {**CORP, "api_key": "${LOGIN}"}}},
+    {"providers": {"corp": {**CORP, "headers": {"authorization": "Bearer ${LOGIN}"}}}},
+    {"providers": {"corp": {**CORP, "extra_body": {"logins": [{"token": "${LOGIN}"}]}}}},
+    {"providers": {"corp": {**CORP, "api_key_env": "SAME"}}},
+    {"llm": {"api_key": "${LOGIN}"}},
+    {"llm": {"api_key": "login-of-the-person"}},
+    {"profiles": {"work": {"providers": {"corp": {**CORP, "api_key_env": "LOGIN"}}}, "odd": 5}},
+]
+
+
+@pytest.mark.parametrize("layer", ["user", "file"])
+@pytest.mark.parametrize("own", KEYED)
+def test_a_key_is_one_whatever_setting_names_it(project, write: Write, monkeypatch, own, layer):
+    for name in ("LOGIN", "SAME"):
+        monkeypatch.setenv(name, "login-of-the-person")
+    file = write(layer, json.dumps(own))
+    servers = {"s": {"command": "x", "env": {"A": "${LOGIN}"}}, "t": {"command": "y"}}
+    review = wanting(project, {"mcpServers": servers})
+    give(this_host(), review, review.variables)
+    loaded = load(this_host(), folder=project, config_file=file if layer == "file" else None)
+    assert list(loaded.config.mcpServers) == ["t"]
+    assert loaded.review is not None
+    assert 'LOGIN goes to "x" (the MCP server s): never' in "\n".join(lines_of(loaded.review))
+    assert "would give the key of a provider, LOGIN, to" in "\n".join(loaded.warnings)
+
+
+def test_a_variable_with_the_value_of_no_key_may_be_granted(project, write: Write, monkeypatch):
+    for name, value in (("LOGIN", "1"), ("SAME", "1"), ("OTHER", "another-value")):
+        monkeypatch.setenv(name, value)
+    write("user", json.dumps(KEYED[4]))
+    entry = {"command": "x", "env": {"A": "${LOGIN}", "B": "${OTHER}"}}
+    review = wanting(project, {"mcpServers": {"s": entry}})
+    give(this_host(), review, review.grantable)
+    assert list(load(this_host(), folder=project).config.mcpServers) == ["s"]
+
+
 def test_a_grant_written_by_hand_gives_no_key_of_a_provider_either(project: Path):
     review = wanting(project, SENDS_KEYS)
     give(this_host(), review, review.variables)
@@ -248,7 +290,9 @@ def test_a_grant_ends_when_the_project_sends_the_variable_elsewhere(project: Pat
     assert load(this_host(), folder=project).config.mcpServers
     moved = {"mcpServers": {"shop": {**shop, "url": "https://shop.example.net/mcp"}}}
     assert not trusted(project, moved).config.mcpServers
-    assert not load(this_host(), folder=project, trusts_project=True).config.mcpServers
+    assert not load(
+        this_host(), folder=project, run_trust=RunTrust(folder=project)
+    ).config.mcpServers
 
 
 def test_a_server_in_two_files_of_a_project_is_what_one_of_them_says(project: Path):
@@ -270,7 +314,7 @@ def test_a_server_in_two_files_of_a_project_is_what_one_of_them_says(project: Pa
 
 def test_trust_for_one_run_grants_no_variable(project: Path):
     wanting(project, SENDS_KEYS)
-    loaded = load(this_host(), folder=project, trusts_project=True)
+    loaded = load(this_host(), folder=project, run_trust=RunTrust(folder=project))
     assert list(loaded.config.mcpServers) == ["plain"]
 
 

@@ -513,6 +513,11 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     )
     servers["mcpServers"]["s"]["project"] = "none"
     assert not any("may run" in line for line in lines_of(wanting(tree, servers)))
+    unseen = {"command": "./h", "args": ["big"], "project": "none", "network": False}
+    assert any(
+        line.endswith("s runs h, which may run files of the project that change later; it sees only h of it")
+        for line in lines_of(wanting(tree, {"mcpServers": {"s": unseen}}))
+    )  # fmt: skip
     profiles = {"profiles": {"p": group("make")}}
     assert any("runs `make`" in line for line in lines_of(wanting(tree, profiles)))
     put(tree, ".claude/settings.json", json.dumps(group("tox")))

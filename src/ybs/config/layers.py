@@ -85,8 +85,8 @@ class ProjectFiles(Protocol):
         """Return the person's settings with the project's over them."""
         ...
 
-    def bind_keys(self, tree: Tree) -> list[str]:
-        """Take the person's keys away from addresses that the project names; return warnings."""
+    def bind_keys(self, tree: Tree, own: Sequence[Tree]) -> list[str]:
+        """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
         ...
 
     @property
@@ -272,12 +272,11 @@ class _Loading:
         """Check what only the whole can show, and build the settings."""
         review = None
         if self.project is not None:
-            review = self.project.review
             for path, leaf in self.project.united.items():
                 self._unite(path, leaf)
-            if review is not None and review.is_trusted:
-                self.warnings += self.project.bind_keys(self.tree)
-                review = self.project.review
+            own = [document.tree for document in self.own_documents]
+            self.warnings += self.project.bind_keys(self.tree, own)
+            review = self.project.review
         self._drop_unfinished("providers", Endpoint)
         self._drop_unfinished("cli_agents", CliAgent)
         config = msgspec.convert(values_of(self.tree), decodable(Config))

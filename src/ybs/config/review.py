@@ -1,6 +1,8 @@
 """The requests of a project's files, and whether the person trusts them: plain data that travels with the settings."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -34,6 +36,10 @@ class FileDifference(Struct, frozen=True, kw_only=True):
     path: str
     what: str
     difference: str = ""
+
+
+#: Stands among the differences where the folder itself is another one.
+REPLACED: Final = FileDifference(path="The folder", what="was replaced by another one")
 
 
 class VariableUse(Struct, frozen=True, kw_only=True):
@@ -75,7 +81,8 @@ class Review(Struct, frozen=True, kw_only=True):
     @property
     def needs_question(self) -> bool:
         """Whether a person should be asked before the first request."""
-        return not self.is_trusted and not self.problem and any(item.asks for item in self.items)
+        asks = REPLACED in self.changes or any(item.asks for item in self.items)
+        return asks and not self.is_trusted and not self.problem
 
     def is_key(self, use: VariableUse) -> bool:
         """Return whether this would give the key of a provider to a server of the project's, which no grant allows."""
@@ -96,6 +103,22 @@ class Review(Struct, frozen=True, kw_only=True):
     def paths(self, folder: str) -> list[str]:
         """List the trusted files below a folder of the project, such as `.ybs/commands`."""
         return [path for path in self.files if self.is_trusted and path.startswith(f"{folder}/")]
+
+
+class RunTrust(Struct, kw_only=True):
+    """Trust in one folder for one run: in what lies there when it is read first (`--trust`)."""
+
+    folder: Path
+    digests: dict[str, str] | None = None
+
+    def covers(self, folder: Path, files: Mapping[str, ProjectFile]) -> bool:
+        """Return whether these are the files that were there first; `folder` is a real path."""
+        if folder != self.folder:
+            return False
+        digests = {path: file.digest for path, file in files.items()}
+        if self.digests is None:
+            self.digests = digests
+        return digests == self.digests
 
 
 class PluginFolder(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from ybs.agent.hooks import TurnHook
 from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
+from ybs.config.review import RunTrust
 from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm, Guard, Model, Tool, Toolbox
@@ -47,7 +48,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `host` says where the home folder, the variables and ybs's own files are.
 
-    `trust` trusts the project's own files for this session alone; `loaded` is a configuration that was read already.
+    `trust` trusts the project's own files for this run alone, as they were when they were first read; `loaded` is a configuration that was read already.
     `commands` are the slash commands; `guards` and `hooks` are added to the built-in ones.
     `editor` is a hook that runs before all others and after them: it knows what an editor holds of files. `mcp_servers` are entries that a
     program brings, held to what a project's may do.
@@ -73,7 +74,7 @@ class Options(Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
     add_dirs: tuple[Path, ...] = ()
     dry_run: bool = False
-    trust: bool = False
+    trust: RunTrust | None = None
     loaded: Loaded | None = None
     sandbox: bool = True
     system_prompt_file: Path | None = None
@@ -115,7 +116,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, folder: Path, options: dict[str, Any]) -> Self:
-        """Make options from keywords; those of `SETTINGS` become overrides. A `model` is a name or the model itself.
+        """Make options from keywords; those of `SETTINGS` become overrides, `trust` is about this folder. A `model` is a name or the model itself.
 
         Without a `host` it is the one that the environment of this process describes now.
         """
@@ -129,6 +130,8 @@ class Options(Struct, frozen=True, kw_only=True):
         overrides: dict[str, Any] = {**rest.pop("overrides", {}), **short}
         host = rest.pop("host", None) or this_host()
         host.work_in(folder, *rest.get("add_dirs", ()))
+        if rest.pop("trust", False):
+            rest["trust"] = RunTrust(folder=folder.resolve())
         several = {name: tuple(rest.pop(name)) for name in SEVERAL if name in rest}
         return cls(host=host, folder=folder, overrides=overrides, model=own, **several, **rest)
 

@@ -34,7 +34,7 @@ def load_settings(options: Options) -> Loaded:
         overrides=options.overrides,
         config_file=options.config_file,
         profile=options.profile,
-        trusts_project=options.trust,
+        run_trust=options.trust,
     )
     if options.mcp_servers:
         loaded = _with_servers(options, loaded)

@@ -5,20 +5,30 @@ byte changed, one file more or less, and the project is not trusted any more; th
 """
 
 import os
+import stat
 import struct
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.review import FileDifference, Item, ProjectFile, Review, VariableUse
+from ybs.config.review import (
+    REPLACED,
+    FileDifference,
+    Item,
+    ProjectFile,
+    Review,
+    VariableUse,
+)
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ToolError
 from ybs.trust.files import Untrustable, read_one
@@ -29,6 +39,7 @@ from ybs.trust.wording import difference
 MOST_KEPT = 64_000
 MOST_KEPT_IN_ALL = 1_000_000
 LARGEST_RECORD = 8_000_000
+_SECOND = 1_000_000_000
 #: Of statx(2): the working folder, the wish for the time of birth, and where the answer has its mask and that time.
 _HERE, _BIRTH = -100, 0x800
 _FIELDS = (("=I", 0), ("=q", 0x50), ("=I", 0x58))
@@ -46,7 +57,7 @@ class _Record(Struct, frozen=True, kw_only=True):
 
     folder: str
     files: dict[str, TrustedFile]
-    place: str = ""
+    place: Annotated[str, Meta(pattern=r"^(\d+:\d+:-?\d+:\d+)?$")] = ""
     variables: tuple[VariableUse, ...] = ()
     version: int = 1
 
@@ -99,67 +110,79 @@ def judge(
 ) -> Review:
     """Compare what was read with what was trusted. `folder` is the real path."""
     record = recall(host, folder)
-    known = record.files if record else {}
-    is_known = record is not None and {path: file.digest for path, file in known.items()} == {
-        path: file.digest for path, file in files.items()
-    }
-    changes = () if record is None or is_known else tuple(_changes(known, files))
+    changes = _changes(record.files, files) if record is not None else []
+    if record is not None and not _lies_there(host, record.place, folder):
+        changes.insert(0, REPLACED)
+    is_known = record is not None and not changes
     return Review(
         folder=folder,
         items=items,
         files=files,
         is_trusted=is_known or once,
         once=once and not is_known,
-        changes=changes,
+        changes=tuple(changes),
         granted=frozenset(record.variables if record is not None and is_known else ()),
     )
 
 
 def review_of(loaded: Loaded, folder: Path) -> Review:
-    """Return what the project wants; where that is nothing, a review of nothing, for such a project can be trusted as well.
-
-    Nothing in it tells then that it is the folder that was trusted, and no other project at its path, so the folder itself has to.
-    """
+    """Return what the project wants; where that is nothing, a review of nothing, for such a project can be trusted as well."""
     if loaded.review is not None:
         return loaded.review
-    folder = folder.resolve()
-    record = recall(loaded.host, folder)
-    is_known = record is not None and not record.files and record.place == place_of(folder)
-    return Review(
-        folder=folder,
-        items=(),
-        files={},
-        is_trusted=loaded.trusts_project or is_known,
-        changes=tuple(_changes(record.files, {})) if record is not None else (),
-    )
+    return judge(loaded.host, folder.resolve(), {}, (), once=loaded.trusts_project)
 
 
-def place_of(folder: Path) -> str:
-    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it."""
+def place_of(host: Host, folder: Path) -> str:
+    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it. Raises OSError."""
+    facts = folder.stat()
+    return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_begun_at(host, folder)}"
+
+
+def _lies_there(host: Host, place: str, folder: Path) -> bool:
+    """Return whether the folder that had this `place_of` lies at the path still, and no other one.
+
+    A repository is told by when it began, so it may be moved or restored from a backup; another folder by when it was made, or by its
+    number where the file system does not say. Of a record without a place nothing is known.
+    """
+    if not place:
+        return True
+    number, made, begun = map(int, place.split(":")[1:])
+    if begun and (now := _begun_at(host, folder)):
+        is_cut = not (begun % _SECOND and now % _SECOND)  # many backups know whole seconds only
+        return now == begun or (is_cut and now // _SECOND == begun // _SECOND)
     try:
-        facts = folder.stat()
-        made = made_at(folder)
+        now = made_at(folder)
+        return now == made if now and made else folder.stat().st_ino == number
     except OSError:
-        return ""
-    try:
-        begun = (folder / ".git" / "description").lstat().st_mtime_ns  # git writes it once
-    except OSError:
-        begun = 0
-    return f"{facts.st_dev}:{facts.st_ino}:{made}:{begun}"
+        return False
+
+
+def _begun_at(host: Host, folder: Path) -> int:
+    """Return when the repository around a folder began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
+    home = host.home.resolve()
+    for each in (folder, *folder.parents):
+        if home.is_relative_to(each):
+            break
+        for name in (".git/description", ".git"):
+            with suppress(OSError):
+                facts = (each / name).lstat()
+                if stat.S_ISREG(facts.st_mode):
+                    return facts.st_mtime_ns
+    return 0
 
 
 def made_at(folder: Path) -> int:
     """Return when a folder was made, in nanoseconds; 0 where the file system does not say. A number is given again once it is free. Raises OSError."""
     if sys.platform != "linux":
-        return int(getattr(folder.stat(), "st_birthtime", 0) * 1_000_000_000)
-    import ctypes  # it takes some milliseconds, and few projects are trusted that ask for nothing
+        return int(getattr(folder.stat(), "st_birthtime", 0) * _SECOND)
+    import ctypes  # it takes some milliseconds, and few projects are trusted that are no repositories
 
     facts = ctypes.create_string_buffer(256)  # statx(2)
     statx = getattr(ctypes.CDLL(None), "statx", None)
     if statx is None or statx(_HERE, os.fsencode(folder), 0, _BIRTH, facts):
         return 0
     mask, seconds, nanoseconds = (struct.unpack_from(f, facts, at)[0] for f, at in _FIELDS)
-    return seconds * 1_000_000_000 + nanoseconds if mask & _BIRTH else 0
+    return seconds * _SECOND + nanoseconds if mask & _BIRTH else 0
 
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:
@@ -181,7 +204,7 @@ def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None
         room -= len(text)
         kept[path] = TrustedFile(file.digest, text)
     variables = (*review.granted, *uses)
-    place = place_of(review.folder)
+    place = place_of(host, review.folder)
     record = _Record(folder=str(review.folder), files=kept, variables=variables, place=place)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
     private_file.remove(_refusal_file(host, review.folder))

@@ -3,8 +3,9 @@
 A key is bound to the address that it was set for. An address that a project names gets none of the user's keys.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import repeat
 from typing import Any, Final
 
 import msgspec
@@ -13,8 +14,8 @@ from msgspec import Struct
 from ybs.config.addresses import origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.presets import PRESETS
-from ybs.config.review import VariableUse
-from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put
+from ybs.config.review import Review, VariableUse
+from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
 from ybs.trust.project_settings import needing_trust, rule_of
 from ybs.trust.wording import plain
@@ -46,6 +47,8 @@ OF_THE_PROJECT = "project"
 #: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
 ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
+_SHORTEST_KEY = 8
+_OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents"})
 #: A project adds entries to these sections and changes none of the user's.
 _ADD_ONLY = {"providers", "mcpServers", "hooks", "profiles"}
 #: Of a server's variables each is granted; in a hook they are the shell's, which has those of the sandbox.
@@ -219,9 +222,36 @@ def _is_list(leaf: Any) -> bool:
     return isinstance(leaf, Leaf) and is_list(leaf.value)
 
 
-def bind_keys(tree: Tree) -> list[str]:
-    """Take every key and header of the user's away from addresses that a project names. Return warnings."""
-    warnings = list(_unmix(tree))
+def key_variables(tree: Tree, own: Iterable[Tree], environ: Mapping[str, str]) -> frozenset[str]:
+    """Return the variables that hold keys of providers: those that the settings or any of the person's `own` files name, and others of the same value."""
+    names = {*KEY_VARIABLES, *(name for each in (tree, *own) for name in _keys_in(each))}
+    values = {environ[name] for name in names if name in environ}
+    values |= {str(leaf.value) for path, leaf in leaves_of(tree) if path[-1] == "api_key"}
+    same = {n for n, value in environ.items() if len(value) >= _SHORTEST_KEY and value in values}
+    return frozenset(names | same)
+
+
+def _keys_in(tree: Tree) -> Iterator[str]:
+    profiles: Any = tree.get("profiles")
+    several = profiles.values() if is_object(profiles) else ()
+    for each in (tree, *filter(is_object, several)):
+        for section in _OF_PROVIDERS & each.keys():
+            yield from _named_in(each[section])
+
+
+def _named_in(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the variables that a value names by `${NAME}`, or as that of a key which ends with `_env`."""
+    value = value.value if isinstance(value, Leaf) else value
+    if is_object(value) or is_list(value):
+        for name, each in value.items() if is_object(value) else zip(repeat(key), value):
+            yield from _named_in(each, name)
+    elif isinstance(value, str):
+        yield from [value] if key.endswith("_env") else variables_in(value)
+
+
+def bind_keys(tree: Tree, review: Review) -> list[str]:
+    """Take every key and header of the user's away from addresses that a project names, and out servers that no variable was granted to. Return warnings."""
+    warnings = [*_unmix(tree), *_ungranted(tree, review)]
     llm: Tree = tree.get("llm", {})
     _let_the_person_choose(llm)
     if _is_projects(llm.get("endpoint")):
@@ -246,6 +276,22 @@ def _unmix(tree: Tree) -> Iterator[str]:
                 entries[name] = _without_projects(entry)
                 where = visible(next(x.origin.source for _, x in leaves if _is_projects(x)))
                 yield f"{where}: {dotted((section, name))}: ignored, because your own settings define it"
+
+
+def _ungranted(tree: Tree, review: Review) -> Iterator[str]:
+    """Take out a project's servers that read a variable which was not granted to them, or a key."""
+    servers: Tree = tree.get("mcpServers", {})
+    for name, entry in list(servers.items()):
+        sources = [leaf.origin.source for _, leaf in leaves_of({name: entry}) if _is_projects(leaf)]
+        uses = [*variables_of(values_of({name: entry}))] if sources else []
+        if names := [use.name for use in uses if review.is_key(use)]:
+            why = f"it would give the key of a provider, {', '.join(names)}, to {uses[0].place}"
+        elif names := [use.name for use in uses if use not in review.granted]:
+            why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
+        else:
+            continue
+        del servers[name]
+        yield f"{visible(sources[0])}: {dotted(('mcpServers', name))}: ignored, because {why}"
 
 
 def _without_projects(tree: Tree) -> Tree:

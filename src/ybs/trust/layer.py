@@ -1,6 +1,6 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,19 @@ from ybs.config.document import (
 )
 from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
-from ybs.config.review import Item, ProjectFile, Review
+from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge, put
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
-    KEY_VARIABLES,
     Powerful,
     add_to,
     bind_keys,
     hooks_in,
     joined,
+    key_variables,
     marked,
     marked_servers,
     take_powerful,
@@ -54,15 +54,18 @@ _MOST_NAMED = 8
 class ProjectLayer:
     """What a project's files say, read once, and what of it holds."""
 
-    def __init__(self, file: Path, text: str | None, *, is_trusted: bool, host: Host) -> None:
+    def __init__(
+        self, file: Path, text: str | None, *, run_trust: RunTrust | None, host: Host
+    ) -> None:
         self.file, self.united = file, dict[tuple[str, ...], Leaf]()
         self._early: list[str] = []
+        self._environ = host.environ
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
         #: By the file that they stand in.
         self._claude_hooks: dict[str, dict[str, Any]] = {}
         self.powerful = take_powerful(self.document)
-        self.review = self._review(text or "", once=is_trusted, host=host)
+        self.review = self._review(text or "", run_trust, host)
 
     @property
     def warnings(self) -> list[str]:
@@ -70,16 +73,15 @@ class ProjectLayer:
         servers = self.servers.all_warnings() if self.servers else []
         return [*self._early, *self.document.all_warnings(), *servers]
 
-    def bind_keys(self, tree: Tree) -> list[str]:
-        """Take the person's keys away from addresses that the project names; return warnings."""
-        if self.review is not None:
-            self.review = replace(self.review, keys=frozenset(_key_variables(tree)))
-        return bind_keys(tree)
+    def bind_keys(self, tree: Tree, own: Sequence[Tree]) -> list[str]:
+        """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
+        if self.review is None:
+            return []
+        self.review = replace(self.review, keys=key_variables(tree, own, self._environ))
+        return bind_keys(tree, self.review) if self._is_trusted else []
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""
-        if self.review is not None:
-            self.review = replace(self.review, keys=frozenset(_key_variables(user)))
         if self._is_trusted:
             user = self._lay_powerful(user, self.powerful, self.document)
         else:
@@ -121,15 +123,10 @@ class ProjectLayer:
         if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}
         if _SERVERS in values:
-            granted = self._granted(values[_SERVERS], document)
-            values = {**values, _SERVERS: marked_servers(granted)}
+            values = {**values, _SERVERS: marked_servers(values[_SERVERS])}
         project = label(values, _origin_of(document))
         if self.servers is not None and document is self.document:
-            described: Any = {
-                _SERVERS: marked_servers(
-                    self._granted(self.servers.tree.get(_SERVERS), self.servers)
-                )
-            }
+            described = {_SERVERS: marked_servers(self.servers.tree.get(_SERVERS))}
             named = Fitting(self.servers.warn).section(described, Config)
             project = merge(label(named, _origin_of(self.servers)), project)
         user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
@@ -139,42 +136,26 @@ class ProjectLayer:
         self._early += warnings
         return merged
 
-    def _granted(self, section: Any, document: SettingsDocument) -> Any:
-        """Return MCP servers without those that read a variable of the person's that was not granted to them."""
-        review = self.review
-        if review is None or not is_object(section):
-            return section
-        kept: dict[str, Any] = {}
-        for name, entry in section.items():
-            uses = [*variables_of({name: entry})]
-            if names := [use.name for use in uses if review.is_key(use)]:
-                why = f"it would give the key of a provider, {', '.join(names)}, to {uses[0].place}"
-            elif names := [use.name for use in uses if use not in review.granted]:
-                why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
-            else:
-                kept[name] = entry
-                continue
-            document.warn((_SERVERS, name), f"ignored, because {why}")
-        return kept
-
     def _warn_of_distrust(self) -> None:
         review = self.review
         if review is None:  # nothing waits for trust, so that is not what is missing
             self.powerful.warn(self.document)
             return
+        is_other = REPLACED in review.changes
         was = " any more: it has changed" if review.changes else ""
+        was = " any more: another folder lies there now" if is_other else was
         why = f"ignored, because this project is not trusted{was}"
         if review.problem:
             why = f"ignored, because this project cannot be trusted ({review.problem})"
         warn_of_powerful(self.document, why)
-        asking = {item.place for item in review.items if item.asks}
+        asking = {item.place for item in review.items if item.asks or is_other}
         files = sorted(asking - {self.file.name})
         if files or review.problem:
             more = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
             named = ", ".join(files[:_MOST_NAMED]) or "its programs"
             self._early.append(f"{visible(str(self.file.parent))}: {why}: {named}{more}")
 
-    def _review(self, text: str, *, once: bool, host: Host) -> Review | None:
+    def _review(self, text: str, run_trust: RunTrust | None, host: Host) -> Review | None:
         """Read the rest of what could do something, and compare it with what was trusted."""
         folder = self.file.parent
         items = list(items_of_settings(self.file.name, self.powerful.values))
@@ -204,6 +185,7 @@ class ProjectLayer:
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
         items += items_of_files(files)
+        once = run_trust is not None and run_trust.covers(folder, files)
         review = judge(host, folder, files, tuple(items), once=once)
         sections = [self.powerful.values, self.servers.tree if self.servers else {}]
         uses = [use for each in sections for use in variables_of(each.get(_SERVERS))]
@@ -248,16 +230,6 @@ class ProjectLayer:
         except Unusable as error:
             self._early.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")
             return None
-
-
-def _key_variables(user: Tree) -> Iterator[str]:
-    """Yield the names of variables that hold the keys of providers, the person's own among them."""
-    yield from KEY_VARIABLES
-    providers: Any = user.get("providers")
-    for each in providers.values() if is_object(providers) else ():
-        leaf = each.get("api_key_env") if is_object(each) else None
-        if isinstance(leaf, Leaf):
-            yield str(leaf.value)
 
 
 def _origin_of(document: SettingsDocument) -> ValueOrigin:

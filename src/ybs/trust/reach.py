@@ -13,7 +13,7 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -26,6 +26,8 @@ _MOST_LINKS = 8
 _DEEPEST = 4
 _MOST_PARTS = 10
 _LONGEST_LINE = 1_000
+#: Stands for all of a project.
+WHOLE: Final = ("",)
 _ANY_FILE = "what may be any file"
 _TOO_LONG = "a command too long to be read"
 _MORE = "more than plain commands"
@@ -110,6 +112,10 @@ class CommandReach(Struct, frozen=True):
 
     files: tuple[str, ...]
     unknown: tuple[str, ...]
+
+    def seen(self, project: Any) -> tuple[str, ...]:
+        """Return what of the project the sandbox shows to the command, by what its entry says as `project`: with `none` the files that it reaches."""
+        return self.files if project == "none" else WHOLE
 
 
 def reach(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ybs.config import layers
 from ybs.config.host import Host
 from ybs.config.layers import Loaded, ProjectFiles
+from ybs.config.review import RunTrust
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -21,11 +22,11 @@ def load(
     overrides: Mapping[str, Any] = _NOTHING,
     config_file: Path | None = None,
     profile: str | None = None,
-    trusts_project: bool = False,
+    run_trust: RunTrust | None = None,
 ) -> Loaded:
     """Load the settings of a host for a project's folder.
 
-    `trusts_project` trusts the project for this run, as it is now; without it, what the person trusted before holds.
+    `run_trust` trusts a project for this run, as it was when it was read first; without it, what the person trusted before holds.
     The rest is as in `ybs.config.layers`. Raises ConfigError.
     """
     loaded = layers.load(
@@ -34,12 +35,16 @@ def load(
         overrides=overrides,
         config_file=config_file,
         profile=profile,
-        read_project=partial(_read_project, is_trusted=trusts_project),
+        read_project=partial(_read_project, run_trust=run_trust),
     )
-    return replace(loaded, trusts_project=True) if trusts_project else loaded
+    files = loaded.review.files if loaded.review is not None else {}
+    is_once = run_trust is not None and run_trust.covers(folder.resolve(), files)
+    return replace(loaded, trusts_project=True) if is_once else loaded
 
 
-def _read_project(file: Path, text: str | None, host: Host, *, is_trusted: bool) -> ProjectFiles:
+def _read_project(
+    file: Path, text: str | None, host: Host, *, run_trust: RunTrust | None
+) -> ProjectFiles:
     from ybs.trust.layer import ProjectLayer  # most projects have no such files
 
-    return ProjectLayer(file, text, is_trusted=is_trusted, host=host)
+    return ProjectLayer(file, text, run_trust=run_trust, host=host)

@@ -15,7 +15,7 @@ from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
 from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
-from ybs.trust.reach import CommandReach
+from ybs.trust.reach import WHOLE, CommandReach
 
 #: Finds what the words of a command reach.
 Find: TypeAlias = Callable[[tuple[str, ...]], CommandReach]
@@ -68,7 +68,7 @@ def commands_in(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, value in tree.items():
         entries = value.values() if is_object(value) else [value]
         for entry in entries:
-            words = tuple(words_in(entry))
+            words = texts_of(entry)
             yield from zip(words) if name == "hooks" else [words] if words else ()
 
 
@@ -78,15 +78,13 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
         for hook in _hooks_in(groups):
             command = hook["command"]
             what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
-            if words := _open_words(what, reach((command,)), hook.get("project", "")):
+            if words := _open_words(what, reach((command,)), hook.get("project")):
                 yield Item(place=place, words=words)
     for name, server in _entries(tree.get("mcpServers")):
-        project = server.get("project", "") if is_object(server) else ""
-        what = f"the MCP server {visible(name)}"
-        started = _started_by(server)
-        words = _open_words(what, reach(started), project) if started else ""
-        if words and project != "none":
-            yield Item(place=place, words=words + _reached_by(server))
+        if is_object(server) and "command" in server and (texts := texts_of(server)):
+            what = f"the MCP server {visible(name)}"
+            if words := _open_words(what, reach(texts), server.get("project")):
+                yield Item(place=place, words=words + _reached_by(server))
     for _, profile in _entries(tree.get("profiles")):
         yield from items_of_commands(place, profile if is_object(profile) else {}, reach)
 
@@ -102,26 +100,29 @@ def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:
         yield from _hooks_in(each)
 
 
-def _started_by(server: Any) -> tuple[str, ...]:
-    """Return the texts of a server's entry, its program first; nothing for one that runs elsewhere."""
-    if not (is_object(server) and (program := tuple(words_in(server.get("command"))))):
-        return ()
-    return (*program, *words_in({key: server[key] for key in server if key != "command"}))
+def texts_of(entry: Any) -> tuple[str, ...]:
+    """Return every text of an entry, those of its command first: the trust in it is about the files that they reach."""
+    if is_object(entry) and "command" in entry:
+        entry = {"command": entry["command"], **entry}
+    return tuple(words_in(entry))
 
 
-def _reached_by(server: Any) -> str:
+def _reached_by(server: dict[str, Any]) -> str:
     """Return what a server gets beside the project: such files would have it as well."""
-    has_network = not (is_object(server) and server.get("network") is False)
-    variables = (f"your variable {name}" for name in variables_in(server))
-    given = [*["the network"] * has_network, *variables]
+    given = ["the network"] if server.get("network") is not False else []
+    given += [f"your variable {name}" for name in variables_in(server)]
     return visible(f" and has {', '.join(given)}", None) if given else ""
 
 
 def _open_words(what: str, found: CommandReach, project: Any) -> str:
-    if not found.unknown:
+    seen = found.seen(project)
+    if not (found.unknown and seen):
         return ""
     names = visible(", ".join(found.unknown), None)
-    given = "may change the project" if project == "write" else "only reads the project"
+    if seen == WHOLE:
+        given = "may change the project" if project == "write" else "only reads the project"
+    else:
+        given = visible(f"sees only {', '.join(seen)} of it", None)
     return f"{what} runs {names}, which may run files of the project that change later; it {given}"
 
 

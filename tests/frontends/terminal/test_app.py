@@ -291,6 +291,6 @@ def test_trust_for_one_run_asks_nothing_and_stores_nothing(
     wanting(project)
     seen = opened_with(monkeypatch)
     monkeypatch.setattr("builtins.input", unexpected)
-    open_or_set_up(Options(host=this_host(), folder=project, trust=True))
+    open_or_set_up(Options.of(project, {"host": this_host(), "trust": True}))
     assert load_settings(seen[0]).config.hooks
     assert not is_trusted(project)

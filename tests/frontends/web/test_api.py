@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rows import every_row
+from trusting import put
 from ybs.core.ports import Answer
 from ybs.frontends.web.following import Followed, Tab
 from ybs.frontends.web.gate import TOKEN_HEADER
@@ -134,6 +135,22 @@ async def test_the_page_is_small_and_asks_for_nothing_elsewhere(site: Make):
             assert "style=" not in text.replace('"style="', "")
             assert "onclick=" not in text
     assert total <= 120_000
+
+
+async def test_trust_of_the_run_is_in_the_folder_that_it_was_started_in(
+    site: Make, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    other = tmp_path / "other"
+    for folder in (project, other):
+        put(folder, ".mcp.json", json.dumps({"mcpServers": {"s": {"command": "./srv"}}}))
+    made = site(trust=True)
+    monkeypatch.setattr(made.pages, "projects", lambda: [str(project), str(other)])
+    async with made.entered() as browser:
+        here = await opened(made, browser, folder=str(project))
+        there = await opened(made, browser, folder=str(other))
+    assert here.session.loaded.trusts_project
+    assert not there.session.loaded.trusts_project
+    assert not there.session.config.mcpServers
 
 
 async def test_a_session_opens_in_known_projects_alone(site: Make, project: Path, tmp_path: Path):

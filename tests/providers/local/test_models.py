@@ -71,6 +71,18 @@ def test_a_path_without_a_file_is_named():
         models.find_model(this_host(), "/nowhere/m.gguf", STARTER_NAME)
 
 
+@pytest.mark.parametrize("name", ["data/assistant", "qwen/qwen3", "a/b.GGUF"])
+def test_a_name_that_a_project_may_give_is_no_path(
+    starter: Path, tmp_path: Path, monkeypatch, name
+):
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_bytes(b"GGUF")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="There is no local model"):
+        models.find_model(this_host(), name, STARTER_NAME)
+    assert models.find_model(this_host(), f"./{name}", STARTER_NAME) == tmp_path / name
+
+
 async def test_removing_deletes_the_model_and_what_is_left_of_fetching_it(starter: Path):
     (models.parts_folder(this_host()) / "01").mkdir(parents=True)
     starter.with_name(f"{starter.name}.part").write_bytes(b"GG")

@@ -163,6 +163,62 @@ def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Plac
     assert place.resident(**{**theirs, "command": "./run"}).shown == ()
 
 
+OTHERS = [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/srv/plugin"}]
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("key", ["read", "write"])
+def test_only_an_entry_of_the_persons_own_opens_more_of_the_project(place: Place, key, others):
+    for name in (".git", ".vscode", "src"):
+        (place.project / name).mkdir()
+    for path in (".git", ".vscode", "src", ".", "..", "~", "~/project", f"{place.project}/src"):
+        with pytest.raises(BadServer, match="lies in the project or holds it"):
+            place.resident(command="npx", **{**others, key: [path]})
+    assert place.project / ".git" in place.resident(command="npx", write=[".git"]).writable
+
+
+@pytest.mark.parametrize("others", OTHERS)
+def test_only_an_entry_of_the_persons_own_changes_what_acts_later(place: Place, others):
+    for path in ("clone/.git/hooks", "clone/.husky", "bare/refs", "bare/objects"):
+        (place.home / path).mkdir(parents=True)
+    (place.home / "bare/HEAD").write_text("")
+    for path in ("~/clone/.git", "~/clone/.git/hooks", "~/clone/.husky", "~/bare", "~/bare/refs"):
+        with pytest.raises(BadServer, match="programs act by themselves on what is in"):
+            place.resident(command="npx", **others, write=[path])
+        assert place.resident(command="npx", **others, read=[path])
+        assert place.resident(command="npx", write=[path]).writable
+    assert place.resident(command="npx", **others, write=["~/clone"]).writable
+
+
+def test_a_projects_server_without_the_project_sees_the_files_that_the_trust_is_about(place):
+    for name in ("srv/run.py", "srv/helper.py", "lib/pre.js", "lib/more.js"):
+        path = place.project / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("#!/usr/bin/python3\n")
+        path.chmod(0o755)
+    (place.project / "link").symlink_to(place.home / "data")
+    args = [f"--require={place.project}/lib", str(place.home), str(place.home / "data")]
+    entry = {"command": "./srv/run.py", "args": args[::2], "from": "project"}
+    server = server_of("demo", {**entry, "project": "none"})
+    start, seen = place.start(**entry), ("srv/run.py", "lib/pre.js", "link")
+    found = resident_of(server, place.workspace, "key", start, seen)
+    trusted = [place.project / "srv/run.py", place.project / "lib/pre.js"]
+    assert found.shown == (place.home / "data", *trusted)
+    with pytest.raises(BadServer, match="it names ~, which no sandbox may open"):
+        resident_of(
+            server_of("demo", {**entry, "args": args, "project": "none"}), place.workspace, "k", start
+        )  # fmt: skip
+
+
+def test_the_first_line_of_a_projects_program_opens_nothing_of_the_persons(place: Place):
+    script = place.project / "run"
+    script.write_text(f"#!{place.home}/data\n")
+    script.chmod(0o755)
+    theirs = place.resident(**{"command": "./run", "from": "project", "project": "none"})
+    assert place.home / "data" not in theirs.shown
+    assert place.home / "data" in place.resident(command=str(script)).shown
+
+
 def test_more_is_given_where_the_entry_says_so(place: Place):
     found = place.resident(
         command="npx",
@@ -219,9 +275,17 @@ def test_a_container_program_lies_in_no_project_and_no_plugin(place: Place):
         assert launch.argv[4:] == (f"{place.home}/bin/docker", "run", "x")
 
 
-def test_a_projects_server_has_another_home_in_each_project(tmp_path: Path):
-    own = server_of("my server", {"command": "x"})
-    theirs = server_of("my server", {"command": "x", "from": "project"})
-    assert key_of(own, tmp_path) == key_of(own, tmp_path / "other")
-    assert key_of(theirs, tmp_path) != key_of(theirs, tmp_path / "other")
-    assert key_of(own, tmp_path).startswith("mcp-my_server-")
+def test_a_server_has_another_home_in_each_project_that_it_starts_in(tmp_path: Path):
+    server = server_of("my server", {"command": "x"})
+    keys = [key_of(server, each) for each in (None, tmp_path, tmp_path / "other")]
+    assert len({*keys}) == 3
+    assert keys[0].startswith("mcp-my_server-")
+    assert all(key.startswith(f"{keys[0]}-") for key in keys[1:])
+
+
+def test_the_home_in_a_project_begins_as_the_one_of_all_others_but_not_that_of_a_projects(place):
+    seeds = [
+        place.resident(**{"command": "npx", **more}).seed
+        for more in ({}, {"cwd": "project"}, {"from": "project"})
+    ]
+    assert seeds == ["", key_of(server_of("demo", {"command": "x"})), ""]

@@ -463,7 +463,7 @@ class AttachedSession:
         try:
             await self.client.aclose()
             self.client = await connect(self.host)
-            options = replace(self._options, trust=False)  # the files may be others now
+            options = replace(self._options, trust=None)  # the files may be others now
             opening = wire.opening_of(options, wire.Resuming, name=name)
             self.id = (await self.client.call("resume", opening, wire.SessionEntry)).session
             params = wire.Subscribing(session=self.id, lines=True)

@@ -298,14 +298,13 @@ def opening_of(options: Options, kind: type[Opening] = Opening, **more: Any) -> 
     names |= {"agent.max_cost_usd": "max_cost", "agent.max_seconds": "timeout"}
     names |= {f"llm.{name}": name for name in ("provider", "model", "endpoint")}
     given = {names[key]: value for key, value in options.overrides.items() if key in names}
-    shared = {
-        name: getattr(options, name) for name in ("profile", "trust", "sandbox", "allow", "deny")
-    }
+    shared = {name: getattr(options, name) for name in ("profile", "sandbox", "allow", "deny")}
     return kind(
         folder=str(options.folder.absolute()),
         incognito=bool(options.overrides.get("incognito.enabled")),
         add_dirs=tuple(str(each.absolute()) for each in options.add_dirs),
         environ=dict(os.environ),
+        trust=options.trust is not None,
         **given,
         **shared,
         **more,

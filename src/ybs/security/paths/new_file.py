@@ -35,7 +35,7 @@ def _checked(roots: "Roots", asked: Path) -> Path:
     place = Path(os.path.realpath(asked.parent)) / asked.name
     if roots.is_blocked(str(place)) or roots.is_blocked(os.path.realpath(asked)):
         raise Refused(f"{asked} is in a blocked path. Choose another place.")
-    if _counts(roots, asked, place):
+    if acts_later(roots, asked) or acts_later(roots, place):
         raise Refused(
             f"Other programs would run {asked} or read settings from it. Choose another name."
         )
@@ -50,10 +50,10 @@ def _checked(roots: "Roots", asked: Path) -> Path:
     return place
 
 
-def _counts(roots: "Roots", asked: Path, place: Path) -> bool:
+def acts_later(roots: "Roots", place: Path) -> bool:
     """Return whether a program acts on a file of this name, as write_file is not let near it unasked."""
     return (
-        any(map(means_repository, (*asked.parts, *place.parts)))
+        any(map(means_repository, place.parts))
         or bool(roots.autorun_part(place))
         or bool(repository_on_the_way(str(place), "/"))
     )

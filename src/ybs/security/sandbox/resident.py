@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import Error, copytree
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 from msgspec import Struct
@@ -32,12 +33,13 @@ _HOME_INSIDE = "/tmp/home"  # noqa: S108 - the sandbox's own
 class Resident(Struct, frozen=True, kw_only=True):
     """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
 
-    `key` names its home; one that was started before finds there what it left. `shown` may be read, and `own`, which lies in
+    `key` names its home; one that was started before finds there what it left, and another one begins with a copy of that of `seed`. `shown` may be read, and `own`, which lies in
     a folder of ybs's, `writable` changed, `declared` are variables. `lent` are files of the person's home folder that hold a login: it finds
     them at their places in its own home, and may change them, although no other program sees them. Without a `start` it begins in the project, where it sees that.
     """
 
     key: str
+    seed: str = ""
     command: Sequence[str]
     project: Literal["none", "read", "write"] = "read"
     network: bool = False
@@ -105,7 +107,11 @@ def start_resident(
 
     Raises Refused for what no sandbox may open or where there is none, OSError.
     """
-    kept = KeptFolder(_copied(home_of(host, resident.key), private))
+    home = home_of(host, resident.key)
+    own = private / "residents" / home.name if private else home
+    for source in (home, *([home_of(host, resident.seed)] if resident.seed else [])):
+        _copy(source, own)
+    kept = KeptFolder(own)
     if not may_open(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
@@ -178,15 +184,16 @@ def _link(real: str, name: str, folder: int, changed_ns: int) -> None:
     os.symlink(real, name, dir_fd=folder)
 
 
-def _copied(home: Path, private: Path | None) -> Path:
-    """Return where a program has its home: its own one, or a copy that is kept apart, as far as there is room for it."""
-    if private is None:
-        return home
-    copy = private / "residents" / home.name
-    if home.is_dir() and not copy.exists():
+def _copy(home: Path, to: Path) -> None:
+    """Have a home that is not there yet begin as a copy, as far as there is room for it; it is there as a whole or not at all."""
+    if to.exists() or not home.is_dir():
+        return
+    private_file.make_folder(to.parent)
+    with TemporaryDirectory(dir=to.parent, prefix=".") as folder:
         with suppress(OSError, Error):
-            copytree(home, copy, symlinks=True, ignore=_special)
-    return copy
+            copytree(home, f"{folder}/home", symlinks=True, ignore=_special)
+        with suppress(OSError):  # another one was faster
+            os.rename(f"{folder}/home", to)  # noqa: PTH104
 
 
 def _special(folder: str, names: list[str]) -> list[str]:
@@ -218,6 +225,9 @@ def _places(
     top = project if is_seen else host.home / _NOTHING
     writable = [*([project] if resident.project == "write" else []), *resident.writable]
     chains = [path for path in switched_on(environ) if may_open(host, path, blocked)]
+    if not is_seen:
+        real = project.resolve()
+        chains = [path for path in chains if not path.resolve().is_relative_to(real)]
     places = see(host, top, writable=writable, readable=[*chains, *resident.shown], blocked=blocked)
     may_write = tuple(os.path.realpath(path) for path in writable)
     readable = [each for each in places.readable if each not in may_write]

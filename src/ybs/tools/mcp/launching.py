@@ -16,6 +16,7 @@ from ybs.security.own_programs import (
     project_variables,
     with_git_setting,
 )
+from ybs.security.paths.new_file import acts_later
 from ybs.security.paths.roots import is_led_out
 from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.places import SYSTEM, lies_in
@@ -48,8 +49,10 @@ def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
     return Starter().start(command, start.folder, start.environ, access)
 
 
-def resident_of(server: Server, workspace: Workspace, key: str, start: Start) -> Resident:
-    """Return a server as a program that the sandbox holds; `key` names its home.
+def resident_of(
+    server: Server, workspace: Workspace, key: str, start: Start, seen: Sequence[str] = ()
+) -> Resident:
+    """Return a server as a program that the sandbox holds; `key` names its home, `seen` is what a project's sees of that.
 
     Raises BadServer for what may not be shown to it.
     """
@@ -59,14 +62,20 @@ def resident_of(server: Server, workspace: Workspace, key: str, start: Start) ->
     if server.is_projects:  # a link would open more than the person was shown when they trusted it
         named = [path for path in named if not _is_link(path, host)]
     found = [Path(program), *named] if "/" not in server.command else named
-    shown = _needed(program, found, host, folder)
-    shown += _paths(server, server.read, host, folder)
     own = [Path(server.root)] if server.root else []
+    # The first line of a program that is not the person's could name any folder of theirs.
+    if server.is_own or not any(map(Path(program).is_relative_to, (folder, *own))):
+        found = [*found, *_interpreter_of(program)]
+    shown = [each for path in found for each in _around(path, host, folder)]
+    shown += _paths(server, server.read, workspace)
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
-    writable = _paths(server, server.write, host, folder)
+    writable = _paths(server, server.write, workspace, is_written=True)
     is_seen = server.project != "none" and may_open(host, folder)
+    if is_closed := server.project == "none" and not server.is_own:  # but for what was told
+        shown = [path for path in shown if not _is_in(path, folder)]
+        shown += [path for each in seen if not _is_link(path := folder / each, host)]
     for path in (*shown, *writable):
-        if not may_open(host, path):
+        if not may_open(host, path) or (is_closed and _is_in(folder, path)):
             raise BadServer(
                 f"it names {host.short(str(path))}, which no sandbox may open; name a folder in it, "
                 'or say "sandbox": false for this server'
@@ -74,6 +83,7 @@ def resident_of(server: Server, workspace: Workspace, key: str, start: Start) ->
     where = {} if server.project == "none" else project_variables(folder)
     return Resident(
         key=key,
+        seed=key_of(server) if not (server.is_projects or start.is_apart) else "",
         command=(program, *(host.with_home(word) for word in server.args)),
         project=server.project,
         network=server.network,
@@ -88,11 +98,7 @@ def resident_of(server: Server, workspace: Workspace, key: str, start: Start) ->
 def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
     """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name."""
     program, *options = command
-    return _needed(program, [Path(program), *_named_in(options, host)], host, folder)
-
-
-def _needed(program: str, found: Sequence[Path], host: Host, folder: Path) -> list[Path]:
-    found = [*found, *_interpreter_of(program)]
+    found = [Path(program), *_named_in(options, host), *_interpreter_of(program)]
     return [each for path in found for each in _around(path, host, folder)]
 
 
@@ -159,7 +165,11 @@ def _is_own(folder: Path, host: Host, project: Path) -> bool:
     return not is_above and len(folder.parts) > _SHORTEST
 
 
-def _paths(server: Server, names: tuple[str, ...], host: Host, folder: Path) -> list[Path]:
+def _paths(
+    server: Server, names: tuple[str, ...], workspace: Workspace, *, is_written: bool = False
+) -> list[Path]:
+    """Return what `read` or `write` names. Raises BadServer."""
+    host, folder = workspace.roots.host, workspace.roots.folder
     paths = [host.expand(name, folder) for name in names]
     for name, path in zip(names, paths, strict=True):
         if not path.exists():
@@ -172,7 +182,28 @@ def _paths(server: Server, names: tuple[str, ...], host: Host, folder: Path) -> 
             raise BadServer(
                 f"{name} leads out of the project by a link, to {where}; name that place"
             )
+        if not server.is_own:
+            _check_apart(name, path.resolve(), workspace, is_written=is_written)
     return [path.resolve() for path in paths]
+
+
+def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: bool) -> None:
+    """Raise BadServer where an entry that is not the person's own would open more of the project, or change a repository or what acts later."""
+    folder = workspace.roots.folder
+    if _is_in(path, folder) or _is_in(folder, path):
+        raise BadServer(
+            f'{name} lies in the project or holds it: what it has of the project, "project" says (none, read or write)'
+        )
+    if is_written and acts_later(workspace.roots, path / "_"):
+        raise BadServer(
+            f"programs act by themselves on what is in {name}; only an entry of your own settings opens it to change"
+        )
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    """Return whether a path leads into a folder: by the numbers of files, since names may be spelled in several ways."""
+    above = (path, *path.parents) if folder.exists() else ()
+    return any(each.exists() and each.samefile(folder) for each in above)
 
 
 def _is_link(path: Path, host: Host) -> bool:
@@ -198,11 +229,10 @@ def _registries(host: Host) -> Mapping[str, str]:
     return {name: value for name, value in found.items() if "@" not in value}
 
 
-def key_of(server: Server, folder: Path) -> str:
-    """Return the name of a server's home: of one of a project another one for each project."""
+def key_of(server: Server, folder: Path | None = None) -> str:
+    """Return the name of a server's home. One that starts in a project, whose code may be what runs, has another home in each `folder`."""
     from hashlib import sha256
 
-    where = f"\0{folder}" if server.is_projects else ""
-    digest = sha256(f"{server.name}{where}".encode()).hexdigest()[:8]
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
-    return f"mcp-{plain}-{digest}"
+    digests = [sha256(str(each).encode()).hexdigest()[:8] for each in (server.name, folder) if each]
+    return "-".join(("mcp", plain, *digests))

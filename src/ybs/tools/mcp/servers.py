@@ -241,15 +241,16 @@ class Servers:
         return filled(server, {**roots.host.environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
-        """Remove what is kept of a server: its home, its approval, the login. Raises ConfigError and OSError."""
+        """Remove what is kept of a server: its homes, its approval, the login. Raises ConfigError and OSError."""
         from shutil import rmtree
 
         from ybs.security.sandbox.resident import home_of
 
-        host, key = self._workspace.roots.host, key_of(server, self._workspace.roots.folder)
+        host, key = self._workspace.roots.host, key_of(server)
         self._pins.forget(server)
         self.logout(server)
-        for folder in (home_of(host, key), start_folder(host, key)):
+        homes = home_of(host, key)
+        for folder in (homes, *homes.parent.glob(f"{key}-*"), start_folder(host, key)):
             rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
@@ -340,30 +341,31 @@ class Servers:
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
         """Return the launch of a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
-        if server.is_projects:
-            self._check_trust(server)
+        seen = self._seen_by(server) if server.is_projects else ()
         if is_held:
-            key = key_of(server, self._workspace.roots.folder)
-            launch = self._surface.start(resident_of(server, self._workspace, key, start))
+            key = key_of(server, None if start.is_apart else self._workspace.roots.folder)
+            launch = self._surface.start(resident_of(server, self._workspace, key, start, seen))
         else:
             launch = launch_bare(server, self._workspace, start)
         return self._workspace.shells.marked(launch)
 
-    def _check_trust(self, server: Server) -> None:
-        """Look again, before each start, at all that a project's server reaches. Raises Refused."""
+    def _seen_by(self, server: Server) -> tuple[str, ...]:
+        """Look again, before each start, at all that a project's server reaches; return what it sees of the project. Raises Refused."""
         from ybs.trust.decision import reach_unchanged  # few projects have servers
 
         roots = self._workspace.roots
         try:
-            reach_unchanged(self._surface.review(), server.words, roots.folder, roots.host.home)
+            found = reach_unchanged(
+                self._surface.review(), server.words, roots.folder, roots.host.home
+            )
         except ToolError as error:
             raise Refused(
                 f"{error}, so it is not started: trust the project again (ybs trust)"
             ) from error
+        return found.seen(server.project)
 
     def _start_of(self, server: Server) -> Start:
-        key = key_of(server, self._workspace.roots.folder)
-        return self._workspace.own_programs.start(key, in_project=server.in_project)
+        return self._workspace.own_programs.start(key_of(server), in_project=server.in_project)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from ybs.security.firewall.vault import own_secrets
 from ybs.security.own_programs import IN_PROJECT, project_variables
 from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
-from ybs.trust.wording import words_in
+from ybs.trust.wording import texts_of
 
 Transport: TypeAlias = Literal["stdio", "http"]
 #: How other agents call the transports.
@@ -244,7 +244,7 @@ def server_of(name: str, entry: Any) -> Server:
     server = replace(server, name=name, is_projects=is_projects, is_editors=is_editors, root=root)
     if is_projects:
         own = {key: value for key, value in entry.items() if key != ORIGIN_MARK}
-        server = replace(server, words=tuple(words_in(own)))
+        server = replace(server, words=texts_of(own))
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
