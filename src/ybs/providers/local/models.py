@@ -75,7 +75,7 @@ def find_model(host: Host, name: str, starter_name: str) -> Path:
             f"The starter model ({STARTER_SIZE}) is not installed.",
             remedies=(Remedy("install_model"), Remedy("change_provider")),
         )
-    if name.startswith((".", "/", "~")) or name.lower().endswith(".gguf"):
+    if name.startswith((".", "/", "~")) or name.endswith(".gguf"):
         path = Path(host.with_home(name))
         if path.is_file():
             return path.resolve()

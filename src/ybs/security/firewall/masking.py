@@ -100,7 +100,7 @@ class _Search:
         plain = exact(data, self._known)
         found: list[Span] = []
         if not self._is_question:  # a part may be the name of a program
-            found = [*exact(data, self._parts), *self._vault.pieces_in(data)]
+            found = [*exact(data, self._parts), *self._vault.key_spans(data)]
         data = data if last == LINES else with_other_marks(data)
         cores = cores_in(data)
         plain += self._engine.spans(data, cores, only_tokens=last == LINES)

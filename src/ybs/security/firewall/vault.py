@@ -149,7 +149,7 @@ class Vault:
         """Return the long parts of values that stood in several lines, with their kinds."""
         return list(self._parts.items())[-_MOST_KNOWN:] if self._parts else []
 
-    def pieces_in(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+    def key_spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """Yield where pieces of the lines of private keys stand, wherever those were cut."""
         for run in _KEY_RUN().finditer(data) if self._pieces else ():
             for start in range(run.start(), run.end() - _PIECE + 1):
