@@ -27,13 +27,13 @@ def place(folder: Path, mode: int = 0o755) -> Path:
 
 
 def found(project: Path, *folders: str) -> Path | None:
-    return trusted_program("tool", away_from=(project,), environ={"PATH": ":".join(folders)})
+    return trusted_program("tool", also=(project,), environ={"PATH": ":".join(folders)})
 
 
 def test_a_program_of_path_is_found(project: Path, tmp_path: Path):
     file = place(tmp_path / "bin")
     assert found(project, "/nowhere", "", ".", "bin", str(tmp_path / "bin")) == file
-    assert trusted_program("tool", away_from=(project,), environ={}) is None
+    assert trusted_program("tool", also=(project,), environ={}) is None
 
 
 def test_a_relative_folder_of_path_is_not_looked_into(project, tmp_path, monkeypatch):
@@ -46,9 +46,7 @@ def test_a_relative_folder_of_path_is_not_looked_into(project, tmp_path, monkeyp
 def test_a_program_of_the_system_may_be_roots(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(programs.os, "getuid", lambda: 4711)
     path = Path("/usr/bin/env")
-    assert (
-        trusted_program("env", away_from=(project,), environ={"PATH": "/usr/bin"}) == path.resolve()
-    )
+    assert trusted_program("env", also=(project,), environ={"PATH": "/usr/bin"}) == path.resolve()
 
 
 def test_s20_a_program_in_the_project_is_not_run(project: Path, tmp_path: Path):
@@ -85,7 +83,7 @@ def test_the_folders_of_the_system_come_first(project, tmp_path, monkeypatch):
 
 
 def persons(path: str, project: Path) -> str | None:
-    return persons_program("tool", away_from=(project,), environ={"PATH": path})
+    return persons_program("tool", also=(project,), environ={"PATH": path})
 
 
 @every_row(
@@ -133,7 +131,8 @@ def judged(event: str, program: str, project: Path, *more: str, **environ: str) 
     """Return whether what a library starts passes; the arguments are those of Python's audit events."""
     words = (os.P_WAIT, program) if event == "os.spawn" else (program,)
     try:
-        programs.judge_start(event, (*words, [program, *more], None, environ or None), [project])
+        Host.of({}).work_in(project)
+        programs.judge_start(event, (*words, [program, *more], None, environ or None))
     except PermissionError:
         return False
     return True

@@ -26,6 +26,7 @@ from ybs.core.messages import ToolCall
 from ybs.finder import ModuleFinder as OwnFinder
 from ybs.security.paths import own_code, roots
 from ybs.security.paths.roots import Roots
+from ybs.security.paths.steps import steps
 from ybs.testing import call
 
 pytestmark = [
@@ -573,7 +574,9 @@ def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_pa
     (tmp_path / "site-packages").mkdir()
     (tmp_path / "project/src/linked").mkdir(parents=True)
     (tmp_path / "site-packages/linked").symlink_to("../project/src/linked")
-    monkeypatch.setattr(own_code, "_modules", lambda: (f"{tmp_path}/site-packages", "/no-packages"))
+    monkeypatch.setattr(
+        own_code, "module_folders", lambda: (f"{tmp_path}/site-packages", "/no-packages")
+    )
     look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
     assert f"{tmp_path}/project/src/linked" in look.__wrapped__().folders
 
@@ -601,17 +604,18 @@ def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monk
     monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
     monkeypatch.setattr(site, "USER_SITE", "/home/u/packages")
     monkeypatch.setattr(sys, "pycache_prefix", "/home/u/compiled")
-    assert "/home/u/packages" in own_code._modules()  # pyright: ignore[reportPrivateUsage]
+    assert "/home/u/packages" in own_code.module_folders()
     assert "/home/u/compiled" in own_code._programs()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(tmp_path):
-    spellings = own_code._spellings  # pyright: ignore[reportPrivateUsage]
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/link").symlink_to("../a/b")
-    assert list(spellings(f"{tmp_path}/a/link")) == [f"{tmp_path}/a/link", f"{tmp_path}/a/b"]
+    link, end = f"{tmp_path}/a/link", f"{tmp_path}/a/b"
+    assert list(steps(link, has_turns=False)) == [link, end]
+    assert list(steps(link)) == [link, str(tmp_path), end]
     (tmp_path / "circle").symlink_to("circle")
-    assert set(spellings(f"{tmp_path}/circle")) == {f"{tmp_path}/circle"}
+    assert set(steps(f"{tmp_path}/circle")) == {f"{tmp_path}/circle"}
 
 
 def test_folders_in_which_python_would_look_are_there_before_a_command_could_make_them(

@@ -19,7 +19,7 @@ from trusting import put
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
 from ybs.agent.user_hooks.hooks import run_hook
-from ybs.config.host import REPOSITORY_MARKS, Host
+from ybs.config.host import REPOSITORY_MARKS, Host, worked_in
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
@@ -436,8 +436,7 @@ async def test_in_a_folder_of_a_repository_nothing_leads_to_its_top_either(
     for action in ("show", "give"):
         trust(this_host(), action, package)
         async with environment(inside) as found:
-            away = found.host.roots
-            assert persons_program("prettier", away_from=away, environ=os.environ) is None
+            assert persons_program("prettier", environ=os.environ) is None
             for command in ("prettier", "bash -c true"):
                 await hooked(found, command)
                 ran = attack.stolen() != []
@@ -470,7 +469,9 @@ def test_the_repository_around_a_folder_is_the_outermost_below_the_home_folder(t
     )  # the one of the home folder is the person's
     assert host.whole_project(other / "link") == other / "x"
     host.work_in(home / "src/a/b", other / "link", home)
-    assert host.roots == {home / "src/a/b", home / "src/a", other / "link", other / "x"}
+    found = {each for each in worked_in if each.startswith(str(tmp_path))}
+    ours = {home / "src/a/b", home / "src/a", other / "x/y", other / "x"}
+    assert found == {str(each) for each in (*ours, *host.command_folders[:2])}
 
 
 def test_programs_start_in_no_folder_below_a_project(project: Path):

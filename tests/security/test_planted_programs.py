@@ -247,8 +247,8 @@ def test_programs_are_looked_for_in_no_root(host: Host, trap: Trap, tmp_path: Pa
             with pytest.raises(ConfigError, match="neither the extra"):
                 server_program.find_program(each, None, machine)
     assert hardware.detect(tmp_path, platform="linux").gpus == ()
-    assert not ripgrep(added.environ, [trap.project, other]).startswith(str(other))
-    assert environ_away(added.environ, added.roots)["PATH"] == os.defpath
+    assert not ripgrep(added.environ).startswith(str(other))
+    assert environ_away(added.environ)["PATH"] == os.defpath
     assert trap.sprung == []
 
 
@@ -283,7 +283,8 @@ def test_python_looks_for_modules_in_no_root(
         "PATH": trap.path,
         "NODE_PATH": ".",
     }
-    kept = environ_away(given, (trap.project,))
+    Host.of({}).work_in(trap.project)
+    kept = environ_away(given)
     wanted = {"PYTHONPATH": expected.format(**names)} if expected else {}
     assert kept.pop("PATH") == os.environ["PATH"]
     assert kept.pop("LD_LIBRARY_PATH") == "/opt/lib"
@@ -297,7 +298,8 @@ def test_python_looks_for_modules_in_no_root(
 def test_ybss_own_python_imports_nothing_from_where_it_stands(
     trap: Trap, folder: str | None
 ) -> None:
-    environ = environ_away({"PYTHONPATH": f".:{trap.project}:", "PATH": trap.path}, [trap.project])
+    Host.of({}).work_in(trap.project)
+    environ = environ_away({"PYTHONPATH": f".:{trap.project}:", "PATH": trap.path})
     code = "import json, ybs, os; print(os.getcwd())"
     where = {"folder": trap.project} if folder else {}
     with start(Launch(python("-c", code), environ), stdout=subprocess.PIPE, **where) as process:

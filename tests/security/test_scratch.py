@@ -15,7 +15,7 @@ from ybs.config.host import Host
 from ybs.security.sandbox import scratch
 from ybs.security.sandbox.bubblewrap import Bubblewrap
 from ybs.security.sandbox.places import see
-from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder, sweep
+from ybs.security.sandbox.scratch import PrivateFolder, sweep
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 both = pytest.mark.parametrize("make", [bubblewrap, landlock])
@@ -23,7 +23,7 @@ both = pytest.mark.parametrize("make", [bubblewrap, landlock])
 
 def sandboxed(make: Any, project: Path, home: Path) -> Any:
     backend = make(project, home)
-    backend.private = PrivateFolder(scratch_folder(this_host()))
+    backend.private = PrivateFolder(this_host().scratch_folder)
     return backend
 
 
@@ -79,7 +79,7 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
     (outside / "kept").write_text("kept")
-    private = PrivateFolder(scratch_folder(this_host()))
+    private = PrivateFolder(this_host().scratch_folder)
     top = Path(private.temporary)
     (top / "link").symlink_to(outside)
     (top / "file-link").symlink_to(outside / "kept")
@@ -106,17 +106,17 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
 def test_a_sweep_removes_what_nobody_holds(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
-    mine, stale = PrivateFolder(scratch_folder(this_host())), scratch_folder(this_host()) / "stale"
+    mine, stale = PrivateFolder(this_host().scratch_folder), this_host().scratch_folder / "stale"
     assert Path(mine.path).is_dir()
     (stale / "temporary").mkdir(parents=True)
     (stale / "file").write_text("left by a crash")
-    (scratch_folder(this_host()) / "link").symlink_to(outside)
-    (scratch_folder(this_host()) / "file").write_text("no folder")
-    os.mkfifo(scratch_folder(this_host()) / "pipe")
+    (this_host().scratch_folder / "link").symlink_to(outside)
+    (this_host().scratch_folder / "file").write_text("no folder")
+    os.mkfifo(this_host().scratch_folder / "pipe")
     sweep(this_host())
     assert Path(mine.temporary).is_dir()
     assert not stale.exists()
-    left = {path.name for path in scratch_folder(this_host()).iterdir()}
+    left = {path.name for path in this_host().scratch_folder.iterdir()}
     assert left == {Path(mine.path).name, "file", "link", "pipe"}
     assert (outside / "inner").is_dir()
 
@@ -138,13 +138,13 @@ def test_a_folder_is_made_accessible_itself_and_not_what_a_link_leads_to(tmp_pat
 
 def test_where_no_folder_can_be_made_another_one_does(home, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    scratch_folder(this_host()).parent.mkdir(parents=True)
-    scratch_folder(this_host()).symlink_to(tmp_path)
-    private = PrivateFolder(scratch_folder(this_host()))
+    this_host().scratch_folder.parent.mkdir(parents=True)
+    this_host().scratch_folder.symlink_to(tmp_path)
+    private = PrivateFolder(this_host().scratch_folder)
     assert Path(private.path).parent == tmp_path
     private.remove()
     assert list(tmp_path.glob("ybs-*")) == []
-    scratch_folder(this_host()).unlink()
+    this_host().scratch_folder.unlink()
 
     def refuses(*_: object) -> None:
         raise OSError("no locks here")
@@ -154,7 +154,7 @@ def test_where_no_folder_can_be_made_another_one_does(home, tmp_path, monkeypatc
 
 
 def test_a_folder_that_cannot_be_emptied_stays_for_the_next_sweep(home, monkeypatch):
-    private = PrivateFolder(scratch_folder(this_host()))
+    private = PrivateFolder(this_host().scratch_folder)
     path = Path(private.path)
 
     def refuses(*_: object, **__: object) -> None:
@@ -174,7 +174,7 @@ def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(home, monkeypatch
     def chmod(name: str, mode: int, *, dir_fd: int, follow_symlinks: bool) -> None:
         asked.append((name, mode, follow_symlinks))
 
-    private = PrivateFolder(scratch_folder(this_host()))
+    private = PrivateFolder(this_host().scratch_folder)
     path = Path(private.path)
     with monkeypatch.context() as patched:
         patched.setattr(scratch.os, "chmod", chmod)
@@ -186,15 +186,16 @@ def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(home, monkeypatch
 
 @linux
 def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any) -> None:
-    private = PrivateFolder(scratch_folder(this_host()), in_memory=True)
+    private = PrivateFolder(this_host().scratch_folder, in_memory=True)
     if not os.path.ismount("/dev/shm"):
         pytest.skip("NOT TESTED: there is no /dev/shm")
     assert private.shared == private.temporary
     assert Path(private.path).is_relative_to(f"/dev/shm/ybs-{os.getuid()}")
     private.remove()
-    assert not scratch_folder(this_host()).exists()
-    monkeypatch.setattr(scratch, "_MEMORY", str(home))
-    private = PrivateFolder(scratch_folder(this_host()), in_memory=True)  # none is mounted there
+    assert not this_host().scratch_folder.exists()
+    monkeypatch.setattr(scratch, "MEMORY", str(home))
+    monkeypatch.setattr("ybs.config.host.MEMORY", str(home))
+    private = PrivateFolder(this_host().scratch_folder, in_memory=True)  # none is mounted there
     assert private.shared == ""
     assert not Path(private.path).is_relative_to(home)
     private.remove()

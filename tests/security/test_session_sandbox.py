@@ -22,7 +22,6 @@ from ybs.security.launcher import shell_command
 from ybs.security.sandbox.attempts import Attempts
 from ybs.security.sandbox.launch import Access, Backend, Launch
 from ybs.security.sandbox.sandbox import OWN_CODE, Sandbox, denial_of
-from ybs.security.sandbox.scratch import scratch_folder
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 
@@ -269,7 +268,7 @@ async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(proje
     try:
         assert "exit code 0" in await run_in(environment, "mv src /tmp/backup")
         assert not (project / "src").exists()
-        (place,) = scratch_folder(this_host()).iterdir()
+        (place,) = this_host().scratch_folder.iterdir()
         assert "exit code 0" in await run_in(environment, "mv /tmp/backup src")
         assert (project / "src" / "a").read_text() == "kept\n"
         assert place.is_dir()
@@ -297,11 +296,11 @@ async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None
     finally:
         await environment.aclose()
     assert set(place.glob("*")) <= before
-    assert not scratch_folder(this_host()).exists()
+    assert not this_host().scratch_folder.exists()
 
 
 def test_a_start_removes_what_a_crash_left(project: Path) -> None:
-    stale = scratch_folder(this_host()) / "stale"
+    stale = this_host().scratch_folder / "stale"
     (stale / "temporary").mkdir(parents=True)
     options = Options(host=this_host(), folder=project)
     environment_of(options, load_settings(options))

@@ -24,6 +24,7 @@ from ybs.security.paths.own_code import code_in, forget_in, is_program, make_mis
 from ybs.security.paths.own_files import keep_apart
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
+from ybs.security.paths.steps import is_away
 from ybs.security.policy.confirm import Gate, nobody
 from ybs.security.policy.policy import Policy
 from ybs.security.sandbox.sandbox import Sandbox
@@ -196,8 +197,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         for name in LOADERS if is_program() else ():
             named = paths_in(name, self.host.environ)
             is_list = name.endswith("PATH") and len(named) > 1
-            real = [os.path.realpath(each) for each in named if each or is_list]
-            if any(lies_in(path, top) for path in real for top in tops):
+            paths = [os.path.join(os.getcwd(), each) for each in named if each or is_list]  # noqa: PTH109, PTH118
+            if not all(is_away(path, tops) for path in paths):
                 yield f"{name} leads into a folder that commands may change, and libraries are loaded from there into ybs itself. Start ybs without it."
 
     def for_sub_agent(

@@ -83,11 +83,10 @@ def judge_start(event: str, arguments: tuple[Any, ...]) -> None:
 
         if is_launching():  # what ybs starts itself
             return
-        from ybs.config.host import worked_in
         from ybs.frontends.host import this_host
 
         this_host()  # notes the folder that the process stands in
-        judge_start(event, arguments, tuple(worked_in))
+        judge_start(event, arguments)
 
 
 def leave(code: int) -> None:

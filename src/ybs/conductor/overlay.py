@@ -113,7 +113,7 @@ class TakingOver:
             try:
                 host = origin.environment.host
                 merged = await merged_text(
-                    environ_away(host.environ, host.roots),
+                    environ_away(host.environ),
                     folder,
                     mine,
                     base,

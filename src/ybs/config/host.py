@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct, field
 
@@ -22,15 +22,17 @@ REPOSITORY_MARKS = (
     *("_darcs", ".fslckout", "_FOSSIL_"),
 )
 _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
-#: The roots of all hosts of this process: what judges each program that is started in it knows of no host.
-worked_in: set[Path] = set()
+#: In memory: where an incognito session keeps what its commands write.
+MEMORY: Final = "/dev/shm"  # noqa: S108 - in a folder of the person's own
+#: Where models and projects may write, without links: the folders that sessions of this process work in, with the repositories around
+#: them, and those of commands. One for all hosts: no program in there is run outside of the sandbox, whoever asks for it.
+worked_in: set[str] = set()
 
 
 class Host(Struct, frozen=True, kw_only=True, eq=False):
     """The variables and the folders that everything in ybs goes by. Several hosts can live in one process.
 
-    `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models. `roots` are the folders that
-    sessions of this host work in, added by `work_in`: no program in them is run outside of the sandbox. `shared` is what
+    `state_folder` is for checkpoints and kept outputs, `cache_folder` for caches and models. `shared` is what
     sessions of this host share while any of them holds it, such as connections and programs that run; nothing of a session's own is in it.
     """
 
@@ -39,7 +41,6 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
     config_folder: Path
     state_folder: Path
     cache_folder: Path
-    roots: set[Path] = field(default_factory=set[Path])
     shared: Leases = field(default_factory=Leases)
 
     @classmethod
@@ -61,12 +62,12 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         return f"Host(home={str(self.home)!r})"  # the environment holds keys
 
     def work_in(self, *folders: Path) -> None:
-        """Note folders that hold a project. The home folder, and what lies above it, is the person's, and no project."""
-        wholes = (*folders, *(self.whole_project(each) for each in folders))
+        """Note folders that hold a project, and those of commands. The home folder, and what lies above it, is the person's, and no project."""
+        wholes = {each for one in folders for each in (one.resolve(), self.whole_project(one))}
         homes = (self.home, self.home.resolve())
         roots = [e for e in wholes if not any(home.is_relative_to(e) for home in homes)]
-        self.roots.update(roots)
-        worked_in.update(roots)
+        worked_in.update(map(str, roots))
+        worked_in.update(map(os.path.realpath, self.command_folders))
 
     def whole_project(self, folder: Path) -> Path:
         """Return the outermost repository around a folder, or the folder itself: its files came from the same place.
@@ -105,6 +106,22 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         return Path(named if named.startswith("/") else _TEMPORARY) / f"ybs-{os.getuid()}"
 
     @property
+    def scratch_folder(self) -> Path:
+        """The folder of what the commands of each session have as home folder and as /tmp."""
+        return self.state_folder / "scratch"
+
+    @property
+    def residents_folder(self) -> Path:
+        """The folder of the homes of programs in the sandbox that outlive a session, such as MCP servers."""
+        return self.state_folder / "residents"
+
+    @property
+    def command_folders(self) -> tuple[Path, ...]:
+        """Every folder in which programs in the sandbox write, beside those that sessions work in."""
+        memory = memory_folder()
+        return (self.scratch_folder, self.residents_folder, self.copies_folder, memory)
+
+    @property
     def own_places(self) -> tuple[Path, ...]:
         """The folders and the file that belong to ybs itself: no tool and no command gets at them."""
         return (self.config_folder, self.state_folder, self.cache_folder, self.home_config_file)
@@ -132,6 +149,11 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         if place == own:
             return "~"
         return f"~/{place.relative_to(own)}" if own in place.parents else path
+
+
+def memory_folder() -> Path:
+    """Return the folder in memory of what the commands of each incognito session write."""
+    return Path(MEMORY) / f"ybs-{os.getuid()}"
 
 
 def own_folder(environ: Mapping[str, str]) -> Path | None:

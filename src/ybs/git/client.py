@@ -7,7 +7,7 @@ them stands a sandbox, for commands of the model may exchange paths while git wo
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -61,19 +61,17 @@ class StatusLine(Struct, frozen=True):
 class Git:
     """Git for one folder, which must lie in a work tree. Everything may raise GitError and nothing else."""
 
-    def __init__(  # noqa: PLR0913 - the folder, and bounds that are each of their own
+    def __init__(
         self,
         environ: Mapping[str, str],
         folder: Path,
         *,
-        roots: Iterable[Path] = (),
         timeout_seconds: float = TIMEOUT_SECONDS,
         most_bytes: int = MOST_OUTPUT_BYTES,
         has_own_group: bool = True,
         sandbox: GitSandbox | None = None,
     ) -> None:
         self.folder, self.environ, self._has_own_group = folder, environ, has_own_group
-        self._away_from = (folder, *roots)
         self._sandbox = sandbox or GitSandbox()
         self.timeout_seconds, self.most_bytes = timeout_seconds, most_bytes
         self._settings: list[tuple[str, str]] = []
@@ -192,7 +190,7 @@ class Git:
         return new
 
     def _can_script(self) -> bool:
-        found = trusted_program("git", away_from=self._away_from, environ=self.environ)
+        found = trusted_program("git", environ=self.environ, also=(self.folder,))
         return takes_scripts(str(found))
 
     async def _run_script(self, script: str, names: Mapping[str, str], stdin: bytes) -> bytes:
@@ -344,7 +342,7 @@ class Git:
         """Start git with these words and variables, in a sandbox that shows the view, and return what it printed."""
         from ybs.security.sandbox.child import Failed, run_child  # asyncio's part for processes
 
-        program = trusted_program("git", away_from=self._away_from, environ=self.environ)
+        program = trusted_program("git", environ=self.environ, also=(self.folder,))
         if program is None:
             raise GitError("there is no git on this machine, outside this project")
         argv = [*(("/bin/sh", "-c", script, "sh") if script else ()), str(program), *words]

@@ -177,7 +177,6 @@ class Committer:
         git = self._git or Git(
             host.environ,
             self._folder,
-            roots=host.roots,
             timeout_seconds=_SECONDS,
             sandbox=self._sandbox,
         )

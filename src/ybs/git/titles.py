@@ -93,7 +93,7 @@ def ask_titles(host: Host, folder: Path, count: int) -> Titles | None:
         check_complete(repository)
     except (ValueError, OSError):
         return None
-    program = trusted_program("git", away_from=(folder, *host.roots), environ=host.environ)
+    program = trusted_program("git", environ=host.environ, also=(folder,))
     if program is None:
         return None
     words = ("rev-list", f"--max-count={count}", "--format=%h %s", "HEAD")

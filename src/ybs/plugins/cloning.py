@@ -3,7 +3,7 @@
 import os
 import signal
 import tarfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -36,16 +36,13 @@ _SETTINGS = (
 _KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
 
 
-def clone(address: str, environ: Mapping[str, str], away_from: Collection[Path]) -> PluginFiles:
-    """Fetch the newest commit of a repository and return its files. Raises BadPlugin and OSError.
-
-    `away_from` are the roots, whose programs are not run.
-    """
-    git = persons_program("git", away_from=away_from, environ=environ)
+def clone(address: str, environ: Mapping[str, str]) -> PluginFiles:
+    """Fetch the newest commit of a repository and return its files. Raises BadPlugin and OSError."""
+    git = persons_program("git", environ=environ)
     if git is None:
         raise BadPlugin("git, which fetches it, is not on your PATH")
     with TemporaryDirectory(prefix="ybs-plugin-") as folder:
-        given = environ_away({name: environ[name] for name in _KEPT if name in environ}, away_from)
+        given = environ_away({name: environ[name] for name in _KEPT if name in environ})
         given |= {
             "HOME": folder,
             "GIT_CONFIG_NOSYSTEM": "1",

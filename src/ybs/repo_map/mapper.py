@@ -149,9 +149,8 @@ class _Process:
     def prepare(self) -> MapChild:
         """Return the process, which is started where there is none. Raises MapFailed."""
         if self._current is None:
-            place = os.fsdecode(self._job.folder)
             words = self._command or command()
-            self._current = MapChild(words, environment(self._environ, place), self._job)
+            self._current = MapChild(words, environment(self._environ), self._job)
             self._children.add(self._current)
         return self._current
 

@@ -5,7 +5,6 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from time import monotonic, sleep
 
 import msgspec
@@ -147,14 +146,9 @@ def command() -> list[str]:
         raise MapFailed(error.strerror) from error
 
 
-def environment(environ: Mapping[str, str], folder: str) -> dict[str, str]:
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of the process: no key, and nothing by which a project could have code run."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if name in _KEPT or name in _KEPT_XDG or name.startswith("PYTHON")
-    }
-    return environ_away(kept, (Path(folder),))
+    return environ_away({name: environ[name] for name in (*_KEPT, *_KEPT_XDG) if name in environ})
 
 
 def _spawn(command: Sequence[str], environ: Mapping[str, str]) -> tuple[int, int, int]:

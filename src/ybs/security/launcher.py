@@ -10,14 +10,16 @@ its `ldconfig`, plugins their own) the process itself judges, by `judge_start`.
 import os
 import stat
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from errno import EACCES, ENOENT
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
+from ybs.config.host import worked_in
 from ybs.security.paths import own_code
+from ybs.security.paths.steps import is_away, steps
 from ybs.security.sandbox.launch import Launch
 
 if TYPE_CHECKING:
@@ -62,8 +64,6 @@ _BETWEEN = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ";"}
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
 #: What ybs's own Python begins with.
 _BEGINNING: Final = str(Path(__file__).with_name("own_python.py"))
-#: The folder in which this ybs is found.
-_OWN_PACKAGES = str(Path(__file__).parents[2])
 
 #: What Python tells of the start of a program, and where the program stands among its arguments.
 STARTS: Final = {
@@ -82,37 +82,32 @@ Stream: TypeAlias = int | IO[Any] | None
 
 
 def trusted_program(
-    name: str, *, away_from: Iterable[Path], environ: Mapping[str, str]
+    name: str, *, environ: Mapping[str, str], also: Iterable[Path] = ()
 ) -> Path | None:
     """Return a program's absolute path: of a folder of the system, or of PATH where only its owner may write.
 
-    What lies in a root (`away_from`) is never it. None where there is no such program.
+    What is not away from each folder that is worked in, and from those named `also`, is never it. None where there is no such program.
     """
-    tops = _resolved(away_from)
+    others = _others(also)
     for folder in (*map(Path, SYSTEM_FOLDERS), *_folders_of(environ)):
-        if (found := _safe(folder / name, tops)) is not None:
+        if (found := _safe(folder / name, others)) is not None:
             return found
     return None
 
 
 def persons_program(
-    name: str, *, away_from: Iterable[Path], environ: Mapping[str, str]
+    name: str, *, environ: Mapping[str, str], also: Iterable[Path] = ()
 ) -> str | None:
     """Return the path of a program that the person's own PATH names, or of one that they named by its whole path.
 
-    What lies in a root (`away_from`) is never it. None where there is no such program.
+    What is not away from each folder that is worked in, and from those named `also`, is never it. None where there is no such program.
     """
-    tops = _resolved(away_from)
+    others = _others(also)
     places = (Path(),) if "/" in name else _folders_of(environ)
-    for path in (folder / name for folder in places):
+    for path in map(str, (folder / name for folder in places)):
         try:
-            if (
-                path.is_absolute()
-                and path.is_file()
-                and os.access(path, os.X_OK)
-                and _is_away(path, tops)
-            ):
-                return str(path)
+            if is_away(path, others) and os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113 - a text
+                return path
         except (OSError, ValueError):  # a folder that cannot be looked into, or no path at all
             continue
     return None
@@ -139,46 +134,54 @@ def shell_command(command: str) -> list[str]:
     return [program, "--norc", "-c", command] if program else ["/bin/sh", "-c", command]
 
 
-def python(option: str, target: str, *words: str, options: Sequence[str] = ("-P",)) -> list[str]:
+def python(option: str, target: str, *words: str, options: Sequence[str] = ()) -> list[str]:
     """Return the command that runs a module (`option` is `-m`), a text (`-c`) or a file ("") with ybs's own Python.
 
-    It looks for modules where this process does: not in the folder that it stands in (`options`: -P, or -I, which says so too),
-    nor in those of projects that are installed beside ybs as editable. Raises FileNotFoundError where there is no Python.
+    It looks for modules where this process does, but not in the folder that it stands in, nor in what is worked in, and it reads no
+    variables (-I), no `*.pth` and no `sitecustomize` (-S). Raises FileNotFoundError where there is no Python.
     """
     if not sys.executable:
         raise FileNotFoundError(ENOENT, "there is no Python to start")
-    if target == "ybs":  # which begins by this itself
-        return [sys.executable, *options, option, target, *words]
-    path = "\n".join(each for each in _own_path() if each.startswith("/"))
-    return [sys.executable, *options, _BEGINNING, path, option, target, *words]
+    as_here = [
+        *(("-B",) if sys.dont_write_bytecode else ()),
+        *(("-X", "utf8") if sys.flags.utf8_mode else ()),
+        *(("-X", f"pycache_prefix={sys.pycache_prefix}") if sys.pycache_prefix else ()),
+    ]
+    given = [_lines(each) for each in (_own_path(), _prefixes(), own_code.editable_folders())]
+    own = (sys.executable, "-I", "-S", *as_here, *options, _BEGINNING, *given)
+    return [*own, option, target, *words]
 
 
 def _own_path() -> list[str]:
-    """Return where this process looks for modules; of a program that embeds ybs only where packages are installed, and ybs itself."""
-    if own_code.is_program():
-        return sys.path
-    usual = tuple(f"{each}/lib" for each in {sys.prefix, sys.base_prefix})
-    return [
-        each
-        for each in sys.path
-        if each == _OWN_PACKAGES or each.startswith(usual) or each.endswith("-packages")
-    ]
+    """Return where a process of ybs's own looks for modules: where packages are installed, and where this one looks outside of what is worked in.
+
+    Of a program that embeds ybs, only where packages are installed.
+    """
+    code, usual = set(own_code.module_folders()), "" if own_code.is_program() else "-packages"
+    return [e for e in sys.path if e in code or (e.endswith(usual) and is_away(e, worked_in))]
 
 
-def environ_away(environ: Mapping[str, str], away_from: Iterable[Path]) -> dict[str, str]:
-    """Return variables by which a program finds no other program, library or module in a root.
+def _prefixes() -> list[str]:
+    """Return what Python's `site` found out in this process: where the installation is, and the folder of the user's packages."""
+    site = sys.modules.get("site")
+    is_user = getattr(site, "ENABLE_USER_SITE", False)
+    user: str = getattr(site, "USER_SITE", None) or "" if is_user else ""
+    return [user, sys.prefix, sys.exec_prefix, *getattr(site, "PREFIXES", ())]
+
+
+def _lines(paths: Iterable[str]) -> str:
+    return "\n".join(each for each in paths if "\n" not in each)
+
+
+def environ_away(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return variables by which a program finds no other program, library or module in what is worked in.
 
     What says more to Python than that is not among them: it could have code run.
     """
-    tops = _resolved(away_from)
     kept = {name: value for name, value in environ.items() if not name.startswith("PYTHON")}
     kept |= {name: environ[name] for name in _KEPT_OF_PYTHON if name in environ}
     for name in _FOLDERS:
-        parts = [
-            each
-            for each in paths_in(name, environ)
-            if _is_path_away(each, tops) or (name == "PYTHONPATH" and each == _OWN_PACKAGES)
-        ]
+        parts = [each for each in paths_in(name, environ) if is_away(each, worked_in)]
         kept.pop(name, None)
         kept |= {name: os.pathsep.join(parts)} if parts else {}
     kept.setdefault("PATH", os.defpath)
@@ -291,22 +294,22 @@ def is_launching() -> bool:
     return _is_launching.get()
 
 
-def judge_start(event: str, arguments: Sequence[Any], away_from: Iterable[Path]) -> None:
-    """Raise PermissionError for a program that the rest of this process starts in a root, or by a relative entry of PATH.
+def judge_start(event: str, arguments: Sequence[Any]) -> None:
+    """Raise PermissionError for a program that the rest of this process starts where it works, or by a relative entry of PATH.
 
     That is what libraries do that find theirs by PATH. Of a shell the words of its command count, too.
     Event and arguments are those that Python tells an audit hook.
     """
-    place, environ, tops = STARTS[event], arguments[-1], _resolved(away_from)
+    place, environ = STARTS[event], arguments[-1]
     program = os.fsdecode(arguments[place])
     # Only Popen looks along PATH; to the system a bare name is a file where the process stands.
     is_name = event == "subprocess.Popen" and "/" not in program
     found = _found_by_path(program, environ) if is_name else program
-    is_away = _is_path_away(found, tops) and _is_away(Path(found), tops)
-    if event != "os.system" and is_away and Path(found).name in _SHELLS:
+    is_fine = event != "os.system" and is_away(found, worked_in)
+    if is_fine and Path(found).name in _SHELLS:
         words = [os.fsdecode(each) for each in arguments[place + 1]][1:]
-        is_away = all(_is_away(Path(path), tops) for path in _named(words, environ))
-    if event == "os.system" or not is_away:
+        is_fine = all(is_away(path, worked_in) for path in _named(words, environ))
+    if not is_fine:
         raise PermissionError(EACCES, "it may be a program of the project", program)
 
 
@@ -315,7 +318,7 @@ def _named(words: Iterable[str], environ: Mapping[str, str] | None) -> Iterator[
     for word in " ".join(words).translate(_WITHOUT_SIGNS).split():
         path = word if "/" in word else _found_by_path(word, environ)
         if os.access(path, os.X_OK) and os.path.isfile(path):  # noqa: PTH113 - a text
-            yield path
+            yield os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118
 
 
 @contextmanager
@@ -364,33 +367,25 @@ def _folders_of(environ: Mapping[str, str]) -> Iterator[Path]:
             yield Path(entry)
 
 
-def _resolved(folders: Iterable[Path]) -> list[str]:
-    return [os.path.realpath(folder) for folder in folders]
+def _others(also: Iterable[Path]) -> set[str]:
+    """Return the folders in which others than the person may write, without links."""
+    return worked_in.union(map(os.path.realpath, also))
 
 
-def _lies_in(path: Path, tops: Sequence[str]) -> bool:
-    real = os.path.realpath(path)
-    return any(top in ("/", real) or real.startswith(f"{top}/") for top in tops)
-
-
-def _is_away(path: Path, tops: Sequence[str]) -> bool:
-    """Return whether neither a program nor the name that it has lies in one of these folders."""
-    return not any(_lies_in(each, tops) for each in (path.parent, path))
-
-
-def _is_path_away(path: str, tops: Sequence[str]) -> bool:
-    return path.startswith("/") and not _lies_in(Path(path), tops)
-
-
-def _safe(path: Path, tops: Sequence[str]) -> Path | None:
+def _safe(path: Path, others: Container[str]) -> Path | None:
+    """Return the path to start a program by, if the person or root alone decides what that is."""
     try:
-        real = path.resolve()
-        is_ours = not _lies_in(real, tops) and all(
-            _is_ours(each) for each in (path.parent, real.parent, real)
-        )
-        return real if is_ours and real.is_file() and os.access(real, os.X_OK) else None
-    except (OSError, RuntimeError, ValueError):  # gone, a circle of links, or no path at all
+        if not is_away(str(path), others):
+            return None
+        *_, real = places = [Path(each) for each in steps(str(path))]
+        is_ours = all(_is_ours(each) for each in (*(each.parent for each in places), real))
+        if not (is_ours and real.is_file() and os.access(real, os.X_OK)):
+            return None
+    except (OSError, ValueError):  # gone, a circle of links, or no path at all
         return None
+    return (
+        real if real.name == path.name else path
+    )  # some programs go by the name that they are called
 
 
 def _is_ours(path: Path) -> bool:

@@ -7,7 +7,7 @@ folders that tools may write (`--add-dir`) nothing leads ever: trust in a projec
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,10 +16,11 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from ybs.config import private_file
-from ybs.config.host import Host
+from ybs.config.host import Host, worked_in
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.lazy import lazy
 from ybs.security.paths.roots import Roots
+from ybs.security.paths.steps import is_away
 
 #: What an entry says as its `cwd` to have its program start in the project, trusted or not.
 IN_PROJECT: Final = "project"
@@ -101,8 +102,7 @@ def made_start_folder(host: Host, key: str) -> Path:
     folder = start_folder(host, key)
     private_file.make_folder(folder)
     real = folder.resolve()
-    tops = [str(each.resolve()) for each in host.roots]
-    if _lies_in(str(real), tops):
+    if not is_away(str(folder), worked_in):
         raise ConfigError(
             f"ybs's own folder {host.short(str(host.state_folder))} lies in a project, and programs of yours that start there "
             "would take code from it. Set YBS_HOME or XDG_STATE_HOME to another folder."
@@ -137,16 +137,15 @@ def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
 
 
 def away_from(
-    folders: Sequence[str], environ: Mapping[str, str], *, but: Sequence[str] = ()
+    folders: Iterable[str], environ: Mapping[str, str], *, but: Container[str] = ()
 ) -> Mapping[str, str]:
-    """Return the variables without anything that leads into the folders, unless it leads into one of `but`.
+    """Return the variables without anything that leads into the folders, or into what is worked in, unless it leads into one of `but`.
 
     Search paths lose the entries that lie there, and relative and empty ones, which mean the folder a program happens to be in.
     Other variables that name something in there, such as options, are left out.
     """
-    if but and all(each in but for each in folders):
-        return environ
-    leads = partial(_leads_into, folders=folders, but=but, home=environ.get("HOME", ""))
+    others = worked_in.union(folders)
+    leads = partial(_leads_into, folders=others, but=but, home=environ.get("HOME", ""))
     kept = {
         name: _led_away(name, value, leads, is_bound=not but) for name, value in environ.items()
     }
@@ -166,7 +165,7 @@ def _led_away(name: str, value: str, leads: Callable[[str], bool], *, is_bound: 
     return os.pathsep.join(left) if left or not value else None
 
 
-def _leads_into(entry: str, *, folders: Sequence[str], but: Sequence[str], home: str) -> bool:
+def _leads_into(entry: str, *, folders: Container[str], but: Container[str], home: str) -> bool:
     """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`.
 
     It may be written as an address, with escapes, or from the home folder on.
@@ -174,13 +173,5 @@ def _leads_into(entry: str, *, folders: Sequence[str], but: Sequence[str], home:
     texts = {entry, unquote(entry), entry.replace("\\", "")}
     texts |= {_HOME().sub(lambda _: home, each) for each in texts}
     words = [word for text in texts for word in (text, *_BETWEEN().split(text))]
-    paths = ["/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word]
-    try:
-        reals = [os.path.realpath(path) for path in paths]
-    except ValueError:  # no path at all
-        return True
-    return any(_lies_in(real, folders) and not _lies_in(real, but) for real in reals)
-
-
-def _lies_in(path: str, folders: Sequence[str]) -> bool:
-    return any(f"{path}/".startswith(f"{folder}/") for folder in folders)
+    paths = {"/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word}
+    return not all(is_away(path, folders, but=but) for path in paths)

@@ -8,6 +8,7 @@ import pytest
 from stage import staged
 
 from fake_session import FakeSession
+from ybs.config.host import Host
 from ybs.frontends.terminal import clipboard
 from ybs.frontends.terminal.clipboard import MAX_OSC_BYTES, copy_by_program, osc52, programs, said
 from ybs.session.reply import Reply, TerminalActions
@@ -56,19 +57,20 @@ async def test_the_first_program_that_works_gets_the_text(tmp_path, monkeypatch)
     install(own, "xclip", "exit 1")
     install(own, "xsel", f"cat > {tmp_path}/got; env > {tmp_path}/seen; echo noise")
     monkeypatch.chdir(project)
+    Host.of({}).work_in(project)
     environ = {
         "PATH": f".:bin:{project}/bin:{own}:/usr/bin:/bin",
         "DISPLAY": ":0",
         "XAUTHORITY": "/x",
         "OPENAI_API_KEY": "canary",
     }
-    assert await copy_by_program("a\x1b[2J", environ, away_from=(project,)) == "xsel"
+    assert await copy_by_program("a\x1b[2J", environ) == "xsel"
     assert (tmp_path / "got").read_text() == "a␛[2J"
     assert not (tmp_path / "ran").exists()  # what the project brings
     seen = (tmp_path / "seen").read_text()
     assert "XAUTHORITY=/x" in seen
     assert "canary" not in seen
-    assert await copy_by_program("a", {}, away_from=(project,)) == ""
+    assert await copy_by_program("a", {}) == ""
 
 
 @pytest.mark.integration
@@ -77,7 +79,7 @@ async def test_a_program_that_hangs_is_given_up(tmp_path, monkeypatch):
     install(tmp_path, "wl-copy", "exec sleep 60")
     environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "WAYLAND_DISPLAY": "w"}
     async with asyncio.timeout(5):
-        assert await copy_by_program("a", environ, away_from=(tmp_path / "project",)) == ""
+        assert await copy_by_program("a", environ) == ""
 
 
 def test_what_is_said_is_true() -> None:

@@ -135,7 +135,7 @@ def command_of(agent: AcpAgent, host: Host) -> tuple[str, ...]:
     commands = (agent.command,) if agent.command else known
     for program, *options in commands:
         name = host.with_home(program)
-        found = persons_program(name, away_from=host.roots, environ=host.environ)
+        found = persons_program(name, environ=host.environ)
         if found is not None:
             return (found, *options, *map(host.with_home, agent.args))
     how = f"; install it with `{fix}`" if (fix := _installing(agent)) else ""

@@ -41,9 +41,9 @@ def launched(
     """
     host, roots = own.host, own.roots
     command = command_of(agent, host)
-    declared = {**_seen(host.environ, agent.environment), **agent.env}
     key = f"acp-{re.sub(r'[^A-Za-z0-9_-]', '_', name)}"
     start = own.workspace.own_programs.start(key, in_project=True)
+    declared = {**_seen(start.environ, agent.environment), **agent.env}
     if not is_held:
         folder, access = start.folder, Access(declared=declared)
         launch = Starter().start(entering(str(folder), command), folder, start.environ, access)

@@ -26,13 +26,13 @@ def cloned(address: str, name: str, host: Host) -> Path:
     folder = clone_of(name, host)
     if folder.is_dir():
         return folder
-    git = persons_program("git", away_from=host.roots, environ=host.environ)
+    git = persons_program("git", environ=host.environ)
     if git is None:
         raise YbsError("git, which clones the project, is not on the PATH of the gateway.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        environ = environ_away({**host.environ, "GIT_TERMINAL_PROMPT": "0"}, host.roots)
+        environ = environ_away({**host.environ, "GIT_TERMINAL_PROMPT": "0"})
         words = [git, "clone", "--quiet", "--", address, str(made / "clone")]
         code, _, errors = ask(Launch(words, environ), _SECONDS)
         if code:

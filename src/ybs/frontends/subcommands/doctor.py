@@ -90,7 +90,7 @@ def summary(findings: Sequence[Finding]) -> str:
 
 def is_installed(program: str) -> bool:
     """Return whether this machine has a program, so that the person can be told to use it; it is not run."""
-    return persons_program(program, away_from=(), environ=os.environ) is not None
+    return persons_program(program, environ=os.environ) is not None
 
 
 def install(package: str) -> str:
@@ -256,9 +256,8 @@ def look_at_machine(host: Host, config: Config) -> Iterator[Finding]:
     yield look_at_sandbox(host, config)
     from ybs.tools.searching.engine import program  # with the sandbox
 
-    away_from = [Path.cwd(), *host.roots]
-    rg = program(host.environ, away_from)
-    git = trusted_program("git", away_from=away_from, environ=host.environ)
+    rg = program(host.environ)
+    git = trusted_program("git", environ=host.environ)
     yield look_at_program("rg", rg, "what search_files searches with", "ripgrep")
     yield look_at_program("git", str(git or ""), "branch and history", "git")
     yield look_at_project(Path.cwd())

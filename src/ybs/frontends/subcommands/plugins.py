@@ -117,7 +117,7 @@ def _enable(store: PluginStore, name: str, *, is_yes: bool) -> int:
 def _fetched(source: str, options: "Options") -> tuple[PluginFiles, str]:
     """Return the files of a source, and how the source is kept. Raises BadPlugin and OSError."""
     if source.startswith(STARTS):
-        return clone(source, options.host.environ, options.host.roots), source
+        return clone(source, options.host.environ), source
     if "://" in source or source.startswith("git@"):
         raise BadPlugin("only addresses with https:// and file:// are fetched")
     path = options.host.expand(source, Path.cwd())

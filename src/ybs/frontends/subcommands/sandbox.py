@@ -68,7 +68,7 @@ def _found(launch: Launch, folder: "Path") -> Launch:
     if "/" in program:
         found = os.path.join(folder, program)  # noqa: PTH118 - `./x` stays as it was typed
     else:
-        found = persons_program(program, away_from=(), environ=launch.environ) or program
+        found = persons_program(program, environ=launch.environ) or program
     return Launch((found, *launch.argv[1:]), launch.environ, launch.descriptors, launch.before_exec)
 
 

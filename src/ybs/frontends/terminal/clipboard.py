@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -49,30 +49,28 @@ def programs(environ: Mapping[str, str] = os.environ) -> list[list[str]]:
     return found
 
 
-async def copy(text: str, output: Output, *, away_from: Collection[Path]) -> str:
+async def copy(text: str, output: Output) -> str:
     """Copy by a program of this machine, else by the terminal, which may stand elsewhere; say what was done."""
     sequence = ""
-    program = await copy_by_program(text, away_from=away_from)
+    program = await copy_by_program(text)
     if not program and (sequence := osc52(text)):
         act(output, sequence)
     return said(text, program, is_sent=bool(sequence))
 
 
-async def copy_by_program(
-    text: str, environ: Mapping[str, str] = os.environ, *, away_from: Collection[Path]
-) -> str:
+async def copy_by_program(text: str, environ: Mapping[str, str] = os.environ) -> str:
     """Give the text to the first program that takes it and return its name; "" where none does.
 
-    Programs of the project (what lies in `away_from`) do not count, whatever PATH says.
+    Programs of the project do not count, whatever PATH says.
     """
     from ybs.security.launcher import environ_away, trusted_program
     from ybs.security.sandbox.launch import open_environment_of  # few copy
 
     data = printable(text).encode()
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = environ_away(open_environment_of(environ, declared=desktop), away_from)
+    variables = environ_away(open_environment_of(environ, declared=desktop))
     for name, *options in programs(environ):
-        path = trusted_program(name, away_from=away_from, environ=environ)
+        path = trusted_program(name, environ=environ)
         if path is not None and await _feed([str(path), *options], data, variables):
             return name
     return ""
@@ -131,9 +129,7 @@ def readers(environ: Mapping[str, str] = os.environ) -> list[list[str]]:
     return found
 
 
-async def save_image(
-    environ: Mapping[str, str] = os.environ, *, away_from: Collection[Path]
-) -> Path:
+async def save_image(environ: Mapping[str, str] = os.environ) -> Path:
     """Write the clipboard's image into a file and return its path. Raises NoImage."""
     from ybs.security.launcher import environ_away, trusted_program
     from ybs.security.sandbox.launch import open_environment_of
@@ -142,10 +138,10 @@ async def save_image(
     if not commands:
         raise NoImage("there is no clipboard with images here; type or drop the path of an image")
     desktop = {name: environ[name] for name in DESKTOP if name in environ}
-    variables = environ_away(open_environment_of(environ, declared=desktop), away_from)
+    variables = environ_away(open_environment_of(environ, declared=desktop))
     missing: list[str] = []
     for name, *options in commands:
-        program = trusted_program(name, away_from=away_from, environ=environ)
+        program = trusted_program(name, environ=environ)
         if program is None:
             missing.append(name)
         elif (data := await _output([str(program), *options], variables)).startswith(_PNG):

@@ -1,7 +1,6 @@
 """The interface of the terminal to its prompt, keys and menus."""
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
 from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
@@ -91,8 +90,6 @@ class Desk(Protocol):
     def work(self) -> _Lines: ...
     @property
     def window(self) -> BottomWindow: ...
-    @property
-    def roots(self) -> Collection[Path]: ...
 
     # What the keys do
     is_waiting: Callable[[], bool]

@@ -5,8 +5,7 @@ import os
 import signal
 import sys
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Final, Self, TypeAlias
 
@@ -270,7 +269,7 @@ class Terminal:
         if reply.diff:
             self.renderer.draw_diff(reply.diff)
         if actions.clipboard:
-            self.renderer.note(await copy(actions.clipboard, self._output, away_from=self.roots))
+            self.renderer.note(await copy(actions.clipboard, self._output))
         if actions.draft and not self.work.has_more:
             self.window.draft.offer(actions.draft)
         if actions.wants_quit:
@@ -283,11 +282,6 @@ class Terminal:
             self.picking.offer(reply.menu)
         elif lines := lines_of(reply, self._width() - 1):
             self.renderer.say("\n".join(lines))
-
-    @property
-    def roots(self) -> Collection[Path]:
-        """The folders that hold a project."""
-        return self.session.host.roots
 
     async def _run_program(self, name: str) -> None:
         """Run a subcommand of ybs on this terminal; a model that was chosen in it is used from now on."""

@@ -278,7 +278,7 @@ async def _open(host: "Host", path: Path) -> None:
     from ybs.security.sandbox.launch import Launch
 
     name = "open" if sys.platform == "darwin" else "xdg-open"
-    program = trusted_program(name, away_from=host.roots, environ=host.environ)
+    program = trusted_program(name, environ=host.environ)
     if program is not None:
-        environ = environ_away(host.environ, host.roots)
+        environ = environ_away(host.environ)
         await start_in_loop(Launch((str(program), path.as_uri()), environ))

@@ -57,9 +57,7 @@ def provider_of(
         window=agent.window,
         start_advice=advice or f"install `{program}`",
         make=make,
-        is_installed=lambda host: (
-            persons_program(program, away_from=host.roots, environ=host.environ) is not None
-        ),
+        is_installed=lambda host: persons_program(program, environ=host.environ) is not None,
     )
 
 

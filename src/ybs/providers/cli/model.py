@@ -260,8 +260,7 @@ class CliModel(ProviderModel):
             system.write(written.system.encode(errors="replace"))
             system.flush()
             argv, takes_system = self._argv(system.name, session)
-            roots = self._host.roots
-            environ = away_from([str(each) for each in roots], environ_away(self._environ, roots))
+            environ = away_from((), environ_away(self._environ))
             program = _Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
@@ -308,8 +307,7 @@ class CliModel(ProviderModel):
             each.replace("{system_file}", file).replace("{model}", self._model)
             for each in self._agent.command
         ]
-        host = self._host
-        found = persons_program(argv[0], away_from=host.roots, environ=host.environ)
+        found = persons_program(argv[0], environ=self._host.environ)
         argv[0] = found or argv[0]  # one without a path is not started
         if self._agent.output == "claude":
             argv += ["--resume", session] if session else []

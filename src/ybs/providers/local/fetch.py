@@ -35,7 +35,7 @@ _KEPT = (
     "NETRC",
     "REQUESTS_CA_BUNDLE",
 )
-_KEPT_BEGINNING = ("PIP_", "UV_", "PYTHON", "XDG_", "SSL_CERT_", "KEYRING_")
+_KEPT_BEGINNING = ("PIP_", "UV_", "XDG_", "SSL_CERT_", "KEYRING_")
 LOOK_SECONDS = 0.5
 #: Parts and the whole lie side by side for a moment.
 ROOM_FACTOR = 2.05
@@ -166,7 +166,7 @@ def _environ(host: Host) -> dict[str, str]:
         for name, value in host.environ.items()
         if name in _KEPT or name.startswith(_KEPT_BEGINNING) or name.lower().endswith("_proxy")
     }
-    return {**environ_away(given, host.roots), **_PIP_SETTINGS}
+    return {**environ_away(given), **_PIP_SETTINGS}
 
 
 def installer(host: Host) -> list[str]:
@@ -174,9 +174,7 @@ def installer(host: Host) -> list[str]:
     if find_spec("pip") is not None:
         return python("-m", "pip", "install", "--no-cache-dir", "--no-compile")
     beside = str(Path(sys.executable).with_name("uv"))
-    found = (
-        persons_program(name, away_from=host.roots, environ=host.environ) for name in (beside, "uv")
-    )
+    found = (persons_program(name, environ=host.environ) for name in (beside, "uv"))
     uv = next(filter(None, found), None)
     if uv is None:
         raise YbsError(

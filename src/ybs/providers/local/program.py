@@ -30,7 +30,7 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     """
     if configured:
         path = host.with_home(configured)
-        named = persons_program(path, away_from=host.roots, environ={}) if "/" in path else None
+        named = persons_program(path, environ={}) if "/" in path else None
         if named is None:
             raise ConfigError(
                 "The setting local.server is not the absolute path of a program outside of this project: "
@@ -41,7 +41,7 @@ def find_program(host: Host, configured: str | None, machine: Machine) -> str:
     wants_other = any(gpu.maker != "apple" for gpu in machine.gpus)
     if has_extra and not wants_other:
         return ""
-    found = persons_program(NAME, away_from=host.roots, environ=host.environ)
+    found = persons_program(NAME, environ=host.environ)
     if found and (not has_extra or uses_gpus(found, asking(host))):
         return found
     if has_extra:
@@ -75,7 +75,7 @@ def this_machine(host: Host, configured: str | None) -> Machine:
 @lru_cache(maxsize=16)
 def asking(host: Host) -> Ask:
     """Return what asks a server program with the variables of a host; always the same one, since answers are kept by it."""
-    return partial(output_of, environ=environ_away(host.environ, host.roots))
+    return partial(output_of, environ=environ_away(host.environ))
 
 
 def uses_gpus(program: str, ask: Ask = output_of) -> bool:

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from ybs.config.editables import left_out
 from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.steps import steps
 
 #: Why a write was refused: the person can do what the message says.
 OWN_CODE = (
@@ -21,7 +21,6 @@ OWN_CODE = (
     "or install ybs elsewhere (`uv tool install ybs`, `pipx install ybs`)."
 )
 _VENV = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
-_MOST_LINKS = 40  # as Linux
 
 
 class _Code(NamedTuple):
@@ -70,10 +69,18 @@ def forget_in(root: str) -> None:
     sys.path[:] = [
         entry
         for entry in sys.path
-        if not lies_in(real := os.path.realpath(entry), root)
-        or any(lies_in(real, path) for path in held)
+        if all(
+            not lies_in(step, root) or any(lies_in(step, path) for path in held)
+            for step in steps(os.path.join(os.getcwd(), entry))  # noqa: PTH109, PTH118
+        )
     ]
     sys.meta_path[:] = [finder for finder in sys.meta_path if not _finds_in(finder, root)]
+
+
+def editable_folders() -> list[str]:
+    """Return the folders of editable installs, in which ybs looks for nothing but packages that bring plug-ins."""
+    places = (path for mapping in _mappings() for path in mapping.values())
+    return list(dict.fromkeys((*left_out, *map(os.path.dirname, places))))
 
 
 def _finds_in(finder: object, root: str) -> bool:
@@ -90,15 +97,15 @@ def _finds_in(finder: object, root: str) -> bool:
 @cache
 def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
-    for path in _modules():
+    for path in module_folders():
         for each in (path, *(_links(path) if path.endswith("-packages") else ())):
-            folders.update(_spellings(each))
+            folders.update(steps(each, has_turns=False))
     for path in (*_programs(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
-        prefixes.update(_spellings(path))
+        prefixes.update(steps(path, has_turns=False))
     return _Code(frozenset(folders), frozenset(prefixes))
 
 
-def _modules() -> Iterator[str]:
+def module_folders() -> Iterator[str]:
     """Yield the folders of modules: ybs, the standard library, and where packages are installed."""
     import msgspec
 
@@ -144,8 +151,7 @@ def _loaded(folders: Collection[str]) -> Iterator[str]:
 
 def _plugins() -> Iterator[str]:
     """Yield packages of editable installs that bring plugins, loaded or not: the next start may load them."""
-    finders = (sys.modules.get(getattr(each, "__module__", "")) for each in sys.meta_path)
-    maps: list[dict[str, str]] = [getattr(each, "MAPPING", {}) for each in finders]
+    maps = _mappings()
     if not (left_out or any(maps)):
         return
     from ybs.config.installed import installed  # few have editable installs
@@ -156,6 +162,12 @@ def _plugins() -> Iterator[str]:
             found += (path for name, path in mapping.items() if f"{module}.".startswith(f"{name}."))
         for path in found:
             yield from (each for each in (path, f"{path}.py") if os.path.exists(each))  # noqa: PTH110
+
+
+def _mappings() -> list[dict[str, str]]:
+    """Return what the finders of editable installs lead to, by the names of packages and modules."""
+    finders = (sys.modules.get(getattr(each, "__module__", "")) for each in sys.meta_path)
+    return [getattr(each, "MAPPING", {}) for each in finders]
 
 
 def _prefixes() -> Iterable[str]:
@@ -176,30 +188,6 @@ def _programs() -> Iterator[str]:
             yield script
     if sys.pycache_prefix:
         yield os.path.abspath(sys.pycache_prefix)  # noqa: PTH100
-
-
-def _spellings(path: str) -> Iterator[str]:
-    """Yield the path resolved, and each link on the way to it, under the resolved path of the link's folder."""
-    pending = [part for part in reversed(Path(path).parts) if part != "/"]
-    real, links = "", 0
-    while pending:
-        part = pending.pop()
-        if part == "..":
-            real = real.rpartition("/")[0]
-            continue
-        real = f"{real}/{part}"
-        try:
-            target = os.readlink(real)  # noqa: PTH115
-        except OSError:
-            continue  # not a link, or missing
-        yield real
-        links += 1
-        if links > _MOST_LINKS:
-            return
-        parts = Path(target).parts
-        pending += [part for part in reversed(parts) if part != "/"]
-        real = "" if target.startswith("/") else real.rpartition("/")[0]
-    yield real
 
 
 def _above(path: str, root: str) -> Iterator[str]:

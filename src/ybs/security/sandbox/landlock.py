@@ -23,7 +23,7 @@ from ybs.security.paths.opening import held
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import git_folders, host_secrets, protected
-from ybs.security.sandbox.scratch import PrivateFolder, scratch_folder
+from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Landlock(Backend):
         super().__init__(why)
         self.places: Places = places  # pyright: ignore[reportIncompatibleVariableOverride] - it is never set again
         self._kernel = kernel
-        self.private = private or PrivateFolder(scratch_folder(places.host))
+        self.private = private or PrivateFolder(places.host.scratch_folder)
 
     def launch(
         self,

@@ -90,7 +90,7 @@ class KeptFolder(PrivateFolder):
 
 def home_of(host: Host, key: str) -> Path:
     """Return the folder that holds the home of a program: `~/.local/state/ybs/residents/KEY`."""
-    return host.state_folder / "residents" / key
+    return host.residents_folder / key
 
 
 def start_resident(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 from typing import Final
 
 #: Under the state folder: what commands of sessions have for a home and for temporary files.
-_SCRATCH = "scratch"
 #: What the status line says.
 WORDS: Mapping[str, str] = {
     "full": "sandbox",
@@ -339,7 +338,7 @@ class Sandbox(Starter):
 
         with self._making:
             self._private = self._private or PrivateFolder(
-                self._host.state_folder / _SCRATCH, in_memory=self._in_memory
+                self._host.scratch_folder, in_memory=self._in_memory
             )
         return self._private
 
@@ -373,9 +372,7 @@ class Sandbox(Starter):
 
     def sweep(self) -> None:
         """Remove what sessions left that never came to their end: in a thread, and only where something is there."""
-        if any(
-            map(_holds_something, (self._host.state_folder / _SCRATCH, self._host.copies_folder))
-        ):
+        if any(map(_holds_something, (self._host.scratch_folder, self._host.copies_folder))):
             from threading import Thread
 
             from ybs.security.sandbox.scratch import sweep

@@ -12,13 +12,11 @@ from threading import Lock
 from typing import Any
 
 from ybs.config import private_file
-from ybs.config.host import Host
+from ybs.config.host import MEMORY, Host, memory_folder, worked_in
 from ybs.security.sandbox.launch import Access
 
 UNSHARED = "unshared"
 _HOME, _TEMPORARY = "home", "temporary"
-#: Where an incognito session has it: in memory, so that not even a loss of power leaves something.
-_MEMORY = "/dev/shm"  # noqa: S108 - in a folder of the person's own
 _TRIES = 3  # a sweep may be quicker than the lock
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Only Linux has descriptors that need no right to read the folder, and only Linux needs them.
@@ -67,7 +65,7 @@ class PrivateFolder(HeldFolder):
     """
 
     def __init__(self, folder: Path, *, in_memory: bool = False) -> None:
-        super().__init__(_memory() if in_memory else folder)
+        super().__init__(memory_folder() if in_memory else folder)
         self._in_memory = in_memory
 
     def _furnish(self, path: str) -> None:
@@ -77,9 +75,9 @@ class PrivateFolder(HeldFolder):
     @property
     def shared(self) -> str:
         """What commands are to have in common as /tmp; empty where that could only be on a disk and may not be."""
-        if self._in_memory and not os.path.ismount(_MEMORY):
+        if self._in_memory and not os.path.ismount(MEMORY):
             return ""
-        is_fine = not self._in_memory or self.path.startswith(f"{_MEMORY}/")
+        is_fine = not self._in_memory or self.path.startswith(f"{MEMORY}/")
         return self.temporary if is_fine else ""
 
     @property
@@ -106,26 +104,17 @@ class PrivateFolder(HeldFolder):
 
 def sweep(host: Host) -> None:
     """Remove the folders of sessions that ended without doing so. It may take long: call it in a thread."""
-    for top in (scratch_folder(host), _memory(), host.copies_folder):
+    for top in (host.scratch_folder, memory_folder(), host.copies_folder):
         with suppress(OSError), os.scandir(top) as entries:
             for path in [entry.path for entry in entries]:
                 if (lock := _locked(path)) is not None:
                     _remove(path, lock)
 
 
-def scratch_folder(host: Host) -> Path:
-    """Return the folder of all these folders: `~/.local/state/ybs/scratch`."""
-    return host.state_folder / "scratch"
-
-
-def _memory() -> Path:
-    return Path(_MEMORY) / f"ybs-{os.getuid()}"
-
-
 def _made(top: Path) -> tuple[str, int]:
     """Make a new folder; return its path and the lock on it, -1 where it has none. Raises OSError."""
     with suppress(OSError, private_file.Unsafe):
-        if top != _memory() or os.path.ismount(_MEMORY):
+        if top != memory_folder() or os.path.ismount(MEMORY):
             private_file.make_folder(top)
             for _ in range(_TRIES):
                 path = os.path.realpath(top / os.urandom(6).hex())
@@ -134,7 +123,9 @@ def _made(top: Path) -> tuple[str, int]:
                     return path, lock
     from tempfile import mkdtemp
 
-    return os.path.realpath(mkdtemp(prefix="ybs-")), -1
+    path = os.path.realpath(mkdtemp(prefix="ybs-"))
+    worked_in.add(path)
+    return path, -1
 
 
 def _locked(path: str) -> int | None:

@@ -9,7 +9,7 @@ from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in
 from ybs.security.sandbox.protected import GIT, NAMES, git_folders
-from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder, scratch_folder
+from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.launch import SandboxView
@@ -72,7 +72,7 @@ class SandboxExec(Backend):
     def __init__(self, places: Places, private: PrivateFolder | None = None) -> None:
         super().__init__(PROGRAM)
         self.places: Places = places  # pyright: ignore[reportIncompatibleVariableOverride] - it is never set again
-        self.private = private or PrivateFolder(scratch_folder(places.host))
+        self.private = private or PrivateFolder(places.host.scratch_folder)
 
     def launch(
         self,

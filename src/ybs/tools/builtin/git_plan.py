@@ -44,7 +44,7 @@ class WorkTree:
         self._workspace, self.roots = workspace, workspace.roots
         host = self.roots.host
         self.folder = folder or self.roots.folder
-        self.git = Git(host.environ, self.folder, roots=host.roots, sandbox=workspace.git_sandbox)
+        self.git = Git(host.environ, self.folder, sandbox=workspace.git_sandbox)
         self._told: set[str] = set()
 
     async def told_once(self, hooks: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -81,17 +81,15 @@ def is_python_tool(path: Path, *, most_bytes: int = 200_000) -> bool:
         return any(line.startswith(_MARK) for line in file.read(most_bytes).splitlines())
 
 
-def command_of(
-    program: Program, away_from: Iterable[Path], environ: Mapping[str, str]
-) -> list[str]:
-    """Return the words that start a program. Its interpreter is the one of the person's PATH, never one in a root (`away_from`).
+def command_of(program: Program, environ: Mapping[str, str]) -> list[str]:
+    """Return the words that start a program. Its interpreter is the one of the person's PATH, never one in a project.
 
     Raises ToolError and OSError.
     """
     from ybs.security.launcher import persons_program, python
 
     if program.is_python:
-        return python("", str(_RUNNER), str(program.path), options=("-I",))
+        return python("", str(_RUNNER), str(program.path))
     with program.path.open("rb") as file:
         first = file.read(200).partition(b"\n")[0].decode(errors="replace")
     words = first.removeprefix("#!").split() if first.startswith("#!") else []
@@ -100,7 +98,7 @@ def command_of(
     words = words[2:] if words[1:2] == ["-S"] else words[1:]
     if not words:
         return [str(program.path)]
-    found = persons_program(words[0], away_from=away_from, environ=environ)
+    found = persons_program(words[0], environ=environ)
     if found is None:
         raise ToolError(f"{words[0]}, which runs it, is not on your PATH.")
     return [found, *words[1:], str(program.path)]
@@ -206,9 +204,7 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
             }
         ),
     )
-    command = start.command(
-        [*command_of(job.program, workspace.roots.folders, environ), *job.words]
-    )
+    command = start.command([*command_of(job.program, environ), *job.words])
     return workspace.shells.starter.start(command, folder, environ, access)
 
 

@@ -41,8 +41,8 @@ def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
     """Return what starts a server without a sandbox, in the person's own home. Raises BadServer."""
     host, folder = workspace.roots.host, workspace.roots.folder
     program = _program_of(server, workspace, start)
-    away = (folder, *workspace.roots.folders, *host.roots, host.config_folder)  # with plugins
-    if server.is_container and not persons_program(program, away_from=away, environ=host.environ):
+    plugins = (host.config_folder,)
+    if server.is_container and not persons_program(program, environ=host.environ, also=plugins):
         raise BadServer(f"{program} lies in a project or a plugin, and starts no containers")
     command = entering(str(start.folder), (program, *server.args))
     access = Access(declared=with_git_setting({**project_variables(folder), **server.env}))
@@ -90,7 +90,7 @@ def resident_of(
         shown=tuple(path for path in shown if not (is_seen and path.is_relative_to(folder))),
         own=tuple(own),
         writable=tuple(writable),
-        declared=with_git_setting({**_registries(host), **where, **server.env}),
+        declared=with_git_setting({**_registries(host, start.environ), **where, **server.env}),
         start=start,
     )
 
@@ -111,8 +111,7 @@ def _program_of(server: Server, workspace: Workspace, start: Start) -> str:
             why = f": {WHY_APART}" if start.is_apart and not word.startswith("/") else ""
             raise BadServer(f"there is no file {server.command}{why}")
         return path
-    away = (*workspace.roots.folders, *workspace.roots.host.roots)
-    found = persons_program(word, away_from=away, environ=start.environ)
+    found = persons_program(word, environ=start.environ)
     if found is None:
         raise BadServer(f"{word} is not on your PATH")
     return found
@@ -216,9 +215,9 @@ def _is_link(path: Path, host: Host) -> bool:
     )  # of the path as it is: `link/..` is not where the link stands
 
 
-def _registries(host: Host) -> Mapping[str, str]:
+def _registries(host: Host, environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return where the person has packages from, without logins."""
-    found = {name: host.environ[name] for name in _REGISTRIES if host.environ.get(name)}
+    found = {name: environ[name] for name in _REGISTRIES if environ.get(name)}
     try:
         with open_regular(host.home / ".npmrc") as file:
             lines = file.read().decode(errors="replace")

@@ -237,8 +237,10 @@ class Servers:
         return server.url
 
     def _filled(self, server: Server) -> Server:
-        roots = self._workspace.roots
-        return filled(server, {**roots.host.environ, **project_variables(roots.folder)})
+        """Return the server with variables in place of their names: for a program those that it starts with."""
+        roots, is_program = self._workspace.roots, server.transport == "stdio"
+        environ = self._start_of(server).environ if is_program else roots.host.environ
+        return filled(server, {**environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
         """Remove what is kept of a server: its homes, its approval, the login. Raises ConfigError and OSError."""

@@ -10,7 +10,7 @@ from ybs.security.launcher import python
 from ybs.tools.searching.child import output_of
 from ybs.tools.searching.walk import Deadline
 
-_OPTIONS = ("-I", "-X", "utf8", "-W", "ignore")
+_OPTIONS = ("-X", "utf8", "-W", "ignore")
 
 
 class Pdf(Struct, frozen=True):

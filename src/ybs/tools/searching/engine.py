@@ -60,15 +60,15 @@ class Counts(Struct):
     was_cut: bool = False
 
 
-def program(environ: Mapping[str, str], folders: Sequence[Path]) -> str:
+def program(environ: Mapping[str, str]) -> str:
     """Return the path of `rg`: the one that was installed with ybs, else one of the system or of PATH.
 
-    Where there is none it is empty. In PATH, one that lies in these folders, the project's, does not count.
+    Where there is none it is empty. In PATH, one that lies in a project does not count.
     """
     for place in _beside_ybs():
         if os.access(place, os.X_OK):
             return place
-    return str(trusted_program("rg", away_from=folders, environ=environ) or "")
+    return str(trusted_program("rg", environ=environ) or "")
 
 
 def _beside_ybs() -> Iterator[str]:
@@ -98,7 +98,7 @@ class Search:
         """`options` have the pattern."""
         self._roots, self._start, self.deadline = roots, start, deadline
         self._shown, self._options = str(shown or start), options
-        self._program = program(roots.host.environ, roots.folders)
+        self._program = program(roots.host.environ)
         if not self._program:
             raise ToolError(
                 "rg, which does the searching, is missing; use run_shell with grep. "

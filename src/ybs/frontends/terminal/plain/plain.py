@@ -250,7 +250,7 @@ class PlainTerminal(Sender):
     async def _copy(self, text: str) -> None:
         from ybs.frontends.terminal.clipboard import NO_PROGRAM, copy_by_program, said
 
-        program = await copy_by_program(text, away_from=self.session.host.roots)
+        program = await copy_by_program(text)
         done = said(text, program, is_sent=False) if program else f"not copied: {NO_PROGRAM}"
         self._tell(fold_line(f"{done[:1].upper()}{done[1:]}."))
 

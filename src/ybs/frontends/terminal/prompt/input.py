@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -148,7 +148,7 @@ class Prompt:
 
     async def _paste_image(self) -> None:
         try:
-            path = await save_image(away_from=self._desk.roots)
+            path = await save_image()
         except NoImage as error:
             self._desk.hint(str(error))
             return
@@ -244,9 +244,9 @@ class Prompt:
     async def _edit(self) -> None:
         before = self.draft.text
         try:
-            command = editor_command(self._desk.roots)
+            command = editor_command()
             async with self.away(may_send=False):  # the edited text has not been shown yet
-                text = await edit(self.draft.words, command, self._desk.roots)
+                text = await edit(self.draft.words, command)
         except NoEditor as error:
             self._desk.hint(str(error))
         else:
@@ -273,10 +273,8 @@ class NoEditor(YbsError):
     """No editor was found, or it failed; the text is as it was."""
 
 
-def editor_command(
-    away_from: Collection[Path], environ: Mapping[str, str] = os.environ
-) -> list[str]:
-    """Return the editor and its arguments. What lies in a root (`away_from`) does not count. Raises NoEditor."""
+def editor_command(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the editor and its arguments. What lies in a project does not count. Raises NoEditor."""
     from ybs.security.launcher import persons_program  # the first Ctrl-G only
 
     for name in ("VISUAL", "EDITOR"):
@@ -284,24 +282,24 @@ def editor_command(
             words = shlex.split(environ.get(name, ""))
         except ValueError as error:
             raise NoEditor(f"${name} cannot be read: {error}") from error
-        if words and (found := persons_program(words[0], away_from=away_from, environ=environ)):
+        if words and (found := persons_program(words[0], environ=environ)):
             return [found, *words[1:]]
         if words:
             raise NoEditor(f"${name} does not name a program outside of this project: {words[0]}")
     for name in USUAL:
-        if found := persons_program(name, away_from=away_from, environ=environ):
+        if found := persons_program(name, environ=environ):
             return [found]
     raise NoEditor("no editor found; set the variable EDITOR")
 
 
-async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) -> str:
-    """Have the text edited on this terminal and return it; the editor finds no program in a root (`away_from`). Raises NoEditor."""
+async def edit(text: str, command: list[str]) -> str:
+    """Have the text edited on this terminal and return it; the editor finds no program in a project. Raises NoEditor."""
     from tempfile import TemporaryDirectory
 
     from ybs.security.launcher import start_in_loop
     from ybs.security.sandbox.launch import Launch
 
-    environ, place = _environ(away_from), _temporary(away_from)
+    environ, place = _environ(), _temporary()
     with TemporaryDirectory(prefix="ybs-", dir=place, ignore_cleanup_errors=True) as folder:  # 0700
         file = _write(Path(folder), text)
         try:
@@ -325,22 +323,23 @@ async def edit(text: str, command: list[str], away_from: Collection[Path] = ()) 
         return _read(file)
 
 
-def _temporary(roots: Collection[Path]) -> str | None:
+def _temporary() -> str | None:
     """Return where the text is put, None for the usual place: editors obey files of the folders above."""
     from tempfile import gettempdir
 
-    usual = Path(gettempdir()).resolve()
-    return "/tmp" if any(usual.is_relative_to(each.resolve()) for each in roots) else None  # noqa: S108
+    from ybs.config.host import worked_in
+    from ybs.security.paths.steps import is_away
+
+    return None if is_away(gettempdir(), worked_in) else "/tmp"  # noqa: S108
 
 
-def _environ(roots: Collection[Path]) -> Mapping[str, str]:
-    """Return the variables of an editor: no secrets, and nothing that leads into a root."""
+def _environ() -> Mapping[str, str]:
+    """Return the variables of an editor: no secrets, and nothing that leads into a project."""
     from ybs.security.firewall.vault import without_secrets
     from ybs.security.launcher import environ_away
     from ybs.security.own_programs import away_from
 
-    given = environ_away(without_secrets(os.environ), roots)
-    return away_from([os.path.realpath(each) for each in roots], given)
+    return away_from((), environ_away(without_secrets(os.environ)))
 
 
 async def _end(process: "Process") -> None:
