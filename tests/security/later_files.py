@@ -17,6 +17,8 @@ RUNS = (
     *("gradle/wrapper/gradle-wrapper.properties", ".bazelrc", ".bundle/config", "ansible.cfg"),
     *(".gdbinit", ".lldbinit", ".lldbinit-Xcode", ".pdbrc", ".irbrc", ".pryrc", ".Rprofile"),
     *(".ghci", ".ocamlinit", ".iex.exs", "sitecustomize.py", ".psqlrc", ".hgrc"),
+    *("src/usercustomize/__init__.py", "sitecustomize/__init__.pyc", "lib/nt/__init__.py"),
+    *("sitecustomize.pyc", "src/nt.cpython-311-x86_64-linux-gnu.so", "winreg.abi3.so"),
     *(".mcp.json", ".cursor/mcp.json", ".claude/settings.json", ".codex/config.toml"),
     *(".gemini/settings.json", ".opencode/plugin/a.js", "opencode.json", ".continue/config.yaml"),
     *(".aider.conf.yml", ".roo/mcp.json", ".kiro/hooks/a.json", ".windsurf/hooks.json"),
@@ -42,6 +44,7 @@ READ = (
     *(".github/prompts/a.prompt.md", "replit.md", "IDENTITY.md"),
 )
 ORDINARY = (
+    *("nt/main.c", "nt", "docs/winreg.md", "nt/setup.py", "lib/__init__.py"),
     *("Makefile", "main.py", "src/app.ts", "README.md", "package.json", "tests/conftest.py"),
     *(".gitignore", ".gitattributes", ".editorconfig", ".github/ISSUE_TEMPLATE.md", ".env"),
     *("workflows/ci.yml", "config/mise.rb", "cargo/config.toml", "docs/agents.html", "run/a.xml"),

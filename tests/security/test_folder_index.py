@@ -62,6 +62,15 @@ def test_what_runs_later_is_found_at_any_depth_but_not_among_dependencies(projec
 
 
 @pytest.mark.usefixtures("settled")
+def test_a_link_of_the_name_of_a_module_that_python_looks_for_may_be_that_package(project: Path):
+    (project / "src").mkdir()
+    for name, target in (("nt", "../other"), ("x", "../other"), ("usercustomize", "gone")):
+        (project / "src" / name).symlink_to(target)
+    found = set(FolderIndex(str(project)).look().autorun)
+    assert found == {f"{project}/src/nt", f"{project}/src/usercustomize"}
+
+
+@pytest.mark.usefixtures("settled")
 def test_a_second_look_lists_only_what_has_changed(project: Path, monkeypatch: pytest.MonkeyPatch):
     plant(project, "a/b/x", "c/d/x")
     index = FolderIndex(str(project))

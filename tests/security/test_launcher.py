@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from hosts import host_at
 from rows import every_row
 from ybs import cli
-from ybs.config.host import Host
+from ybs.config.host import Host, memory_folder, worked_in
 from ybs.security import launcher as programs
 from ybs.security.launcher import Launch, persons_program, trusted_program
+from ybs.security.paths.steps import is_away
+from ybs.security.sandbox.scratch import PrivateFolder
 
 
 @pytest.fixture(autouse=True)
@@ -27,13 +30,14 @@ def place(folder: Path, mode: int = 0o755) -> Path:
 
 
 def found(project: Path, *folders: str) -> Path | None:
-    return trusted_program("tool", also=(project,), environ={"PATH": ":".join(folders)})
+    Host.of({}).work_in(project)
+    return trusted_program("tool", environ={"PATH": ":".join(folders)})
 
 
 def test_a_program_of_path_is_found(project: Path, tmp_path: Path):
     file = place(tmp_path / "bin")
     assert found(project, "/nowhere", "", ".", "bin", str(tmp_path / "bin")) == file
-    assert trusted_program("tool", also=(project,), environ={}) is None
+    assert trusted_program("tool", environ={}) is None
 
 
 def test_a_relative_folder_of_path_is_not_looked_into(project, tmp_path, monkeypatch):
@@ -46,7 +50,7 @@ def test_a_relative_folder_of_path_is_not_looked_into(project, tmp_path, monkeyp
 def test_a_program_of_the_system_may_be_roots(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(programs.os, "getuid", lambda: 4711)
     path = Path("/usr/bin/env")
-    assert trusted_program("env", also=(project,), environ={"PATH": "/usr/bin"}) == path.resolve()
+    assert trusted_program("env", environ={"PATH": "/usr/bin"}) == path.resolve()
 
 
 def test_s20_a_program_in_the_project_is_not_run(project: Path, tmp_path: Path):
@@ -83,7 +87,93 @@ def test_the_folders_of_the_system_come_first(project, tmp_path, monkeypatch):
 
 
 def persons(path: str, project: Path) -> str | None:
-    return persons_program("tool", also=(project,), environ={"PATH": path})
+    Host.of({}).work_in(project)
+    return persons_program("tool", environ={"PATH": path})
+
+
+def test_a_program_that_a_link_of_the_project_chooses_is_not_run(project: Path, tmp_path: Path):
+    """What a clone brings, or a command puts there: `bin/wl-copy -> /bin/sh`, and a link to a folder outside."""
+    place(tmp_path / "own")
+    (project / "bin").mkdir()
+    (project / "bin/tool").symlink_to("/bin/sh")
+    (project / "way").symlink_to(tmp_path / "own")
+    (tmp_path / "bin").mkdir(0o755)
+    (tmp_path / "bin/tool").symlink_to(project / "way/tool")
+    for folder in (project / "bin", project / "way", tmp_path / "bin"):
+        assert found(project, str(folder)) is None, folder
+        assert persons(str(folder), project) is None, folder
+
+
+@pytest.mark.parametrize("name", ["scratch_folder", "residents_folder", "copies_folder", "memory"])
+def test_no_program_is_run_where_commands_write(tmp_path: Path, name: str):
+    host = Host.of({"HOME": str(tmp_path), "TMPDIR": str(tmp_path / "tmp")})
+    host.work_in(tmp_path / "project")
+    top = memory_folder() if name == "memory" else getattr(host, name)
+    assert not is_away(f"{top}/x/tool", worked_in)
+    assert is_away(str(host.state_folder / "start/x"), worked_in)
+    assert is_away(f"{top}-of-mine/tool", worked_in)
+
+
+def test_nor_where_they_write_when_there_is_no_such_folder(home: Path, tmp_path: Path):
+    (home / ".local").write_text("not a folder")
+    private = PrivateFolder(host_at(home).scratch_folder)
+    assert not is_away(f"{private.temporary}/tool", worked_in)
+    private.remove()
+
+
+def test_a_program_that_somebody_else_may_exchange_by_a_link_is_not_run(
+    project: Path, tmp_path: Path
+):
+    place(tmp_path / "own")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (shared / "way").symlink_to(tmp_path / "own")
+    (tmp_path / "bin").mkdir(0o755)
+    (tmp_path / "bin/tool").symlink_to(shared / "way/tool")
+    assert found(project, str(tmp_path / "bin")) is None
+
+
+#: How programs of the person's own lie in PATH: links of installers, of alternatives, of profiles, and shims.
+LINKED = {
+    "uv, pipx": {"bin/tool": "../share/uv/tools/t/bin/tool"},
+    "alternatives": {"bin/tool": "{tmp}/etc/alternatives/tool", "etc/alternatives/tool": "../../usr/tool"},
+    "nix": {
+        "profile": "{tmp}/var/profiles/profile",
+        "var/profiles/profile": "profile-2-link",
+        "var/profiles/profile-2-link": "{tmp}/store/env",
+        "store/env/bin": "{tmp}/store/tool-1/bin",
+    },
+    "homebrew": {"bin/tool": "../Cellar/tool/1.0/bin/tool", "opt/tool": "../Cellar/tool/1.0"},
+    "versions": {"current": "versions/2"},
+}  # fmt: skip
+FILES = {
+    "uv, pipx": "share/uv/tools/t/bin/tool",
+    "alternatives": "usr/tool",
+    "nix": "store/tool-1/bin/tool",
+    "homebrew": "Cellar/tool/1.0/bin/tool",
+    "versions": "versions/2/bin/tool",
+}
+PATHS = {"nix": "profile/bin", "versions": "current/bin"}
+
+
+@every_row("how", LINKED)
+def test_the_persons_programs_may_be_links(project: Path, tmp_path: Path, how: str):
+    top = tmp_path / how.partition(",")[0]
+    file = place((top / FILES[how]).parent)
+    for name, target in LINKED[how].items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).symlink_to(target.format(tmp=top))
+    folder = str(top / PATHS.get(how, "bin"))
+    assert found(project, folder) == file
+    assert persons(folder, project) == f"{folder}/tool"
+
+
+def test_a_program_that_goes_by_the_name_it_is_called_is_called_by_it(project, tmp_path):
+    """A shim of mise or of BusyBox is a link to one program for all names."""
+    (tmp_path / "shims").mkdir(0o755)
+    (tmp_path / "shims/tool").symlink_to(place(tmp_path / "own").rename(tmp_path / "own/mise"))
+    assert found(project, str(tmp_path / "shims")) == tmp_path / "shims/tool"
 
 
 @every_row(
@@ -129,9 +219,9 @@ def test_a_program_that_takes_too_long_to_answer_is_ended():
 
 def judged(event: str, program: str, project: Path, *more: str, **environ: str) -> bool:
     """Return whether what a library starts passes; the arguments are those of Python's audit events."""
+    Host.of({}).work_in(project)
     words = (os.P_WAIT, program) if event == "os.spawn" else (program,)
     try:
-        Host.of({}).work_in(project)
         programs.judge_start(event, (*words, [program, *more], None, environ or None))
     except PermissionError:
         return False

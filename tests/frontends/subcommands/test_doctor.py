@@ -317,7 +317,7 @@ def test_a_missing_program_comes_with_what_installs_it(
 ) -> None:
     monkeypatch.setattr("ybs.frontends.subcommands.doctor.is_installed", lambda name: name == "apk")
     monkeypatch.setattr(doctor, "trusted_program", lambda *_, **__: None)
-    monkeypatch.setattr("ybs.tools.searching.engine.program", lambda _environ, _folders: "")
+    monkeypatch.setattr("ybs.tools.searching.engine.program", lambda _environ: "")
     found = found_by_the_doctor(capsys)
     assert found["rg"]["fix"] == "sudo apk add ripgrep"
     assert found["git"]["state"] == "missing"

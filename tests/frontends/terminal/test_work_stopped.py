@@ -158,7 +158,7 @@ async def test_a_choice_from_a_menu_is_not_given_back_as_words() -> None:
 async def test_what_is_given_back_while_the_editor_is_open_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def write(_text: str, _command: Any, _roots: Any) -> str:
+    async def write(_text: str, _command: Any) -> str:
         opened.set()
         await saved.wait()
         return "edited"

@@ -33,6 +33,7 @@ class Place:
         host = host_at(home)
         environ = {**host.environ, "PATH": f"{home}/bin:/usr/bin:/bin", "NODE_ENV": "x"}
         self.host = type(host).of(environ)
+        self.host.work_in(self.project)
         roots = Roots(self.host, self.project, (), ())
         self.workspace = Workspace(roots)
 

@@ -31,9 +31,7 @@ def fake_rg(folder: Path, script: str) -> Path:
 
 def test_rg_is_the_one_beside_ybs(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     fake_rg(tmp_path / "other", "true")
-    assert engine.program({"PATH": f"{tmp_path}/other"}, [project]) == str(
-        Path(sys.executable).parent / "rg"
-    )
+    assert engine.program({"PATH": f"{tmp_path}/other"}) == str(Path(sys.executable).parent / "rg")
     user = fake_rg(tmp_path / "user", "true")
     monkeypatch.setattr("sys.executable", str(tmp_path / "nowhere/python"))
 
@@ -41,7 +39,7 @@ def test_rg_is_the_one_beside_ybs(project: Path, tmp_path: Path, monkeypatch: py
         return str(user.parent)
 
     monkeypatch.setattr("sysconfig.get_path", scripts)
-    assert engine.program({}, [project]) == str(user)
+    assert engine.program({}) == str(user)
 
 
 def test_s20_an_rg_of_path_does_not_count_where_the_project_could_have_put_it(
@@ -54,9 +52,11 @@ def test_s20_an_rg_of_path_does_not_count_where_the_project_could_have_put_it(
     linked.mkdir()
     (linked / "rg").symlink_to(inside)
     outside, more = fake_rg(tmp_path / "outside", "true"), fake_rg(tmp_path / "more", "true")
+    this_host().work_in(project)
     path = f".:bin::{project}/bin:{linked}:/nonexistent"
-    assert engine.program({"PATH": f"{path}:{outside.parent}"}, [project]) == str(outside)
-    assert engine.program({"PATH": f"{path}:{more.parent}"}, [project, more.parent]) == ""
+    assert engine.program({"PATH": f"{path}:{outside.parent}"}) == str(outside)
+    this_host().work_in(more.parent)
+    assert engine.program({"PATH": f"{path}:{more.parent}"}) == ""
     monkeypatch.setenv("PATH", path)
     with pytest.raises(ToolError, match="can install ybs again"):
         engine.Search(Roots(this_host(), project), project, Deadline(5), ["--regexp", "x"])

@@ -31,8 +31,7 @@ _HELD = """
     simple-git-hooks.js hk.pkl .gitmodules .hgrc
     .npmrc .corepack.env .yarnrc .yarnrc.yml .pnpmfile.cjs bunfig.toml .cargo/config .cargo/config.toml rust-toolchain rust-toolchain.toml
     .mvn gradle/wrapper .bazelrc .buckconfig .pants.rc .bundle/config .sbtopts .jvmopts ansible.cfg .terraformrc .ammonite
-    .gdbinit .lldbinit .pdbrc .pdbrc.py .pythonrc .pythonrc.py sitecustomize.py usercustomize.py
-    nt.py msvcrt.py winreg.py _winapi.py _overlapped.py _scproxy.py .irbrc .pryrc .byebugrc
+    .gdbinit .lldbinit .pdbrc .pdbrc.py .pythonrc .pythonrc.py sitecustomize usercustomize .irbrc .pryrc .byebugrc
     .rdbgrc .rdbgrc.rb .rprofile .renviron .ghci .ocamlinit .iex.exs .erlang .psqlrc .sqliterc .radare2rc .noderc .perldb
 """
 _TOLD = """
@@ -87,11 +86,26 @@ _ENDS: dict[str, Kind] = {
     ".mdc": "read",
 }
 _ANY_BEGINNING, _ANY_END = tuple(_BEGINNINGS), tuple(_ENDS)
+#: Modules that Python looks for at each start, and those of other systems that its library tries to load.
+MODULES = frozenset(
+    (
+        "sitecustomize",
+        "usercustomize",
+        "nt",
+        "msvcrt",
+        "winreg",
+        "_winapi",
+        "_overlapped",
+        "_scproxy",
+    )
+)
+_OF_MODULES = (".py", ".pyc", ".so")
 #: By name, or by two names with a slash between; in lower case, as every name is asked for.
 NAMES: dict[str, Kind] = {
     **dict.fromkeys(_READ.split(), "read"),
     **dict.fromkeys(_TOLD.split(), "told"),
     **dict.fromkeys(_HELD.split(), "held"),
+    **{f"{name}{end}": "held" for name in MODULES for end in (*_OF_MODULES, "/__init__.py")},
 }
 
 
@@ -99,6 +113,10 @@ def kind_of(name: str, above: str = "") -> Kind | None:
     """Return what a name in lower case means in a folder of the name `above`, or None for an ordinary one."""
     if kind := NAMES.get(name) or NAMES.get(f"{above}/{name}"):
         return kind
+    if name.endswith(_OF_MODULES):  # such as `nt.cpython-311-x86_64-linux-gnu.so`, or a package
+        stem = name.partition(".")[0]
+        if (above if stem == "__init__" else stem) in MODULES:
+            return "held"
     if name.startswith(_ANY_BEGINNING):
         return next(kind for start, kind in _BEGINNINGS.items() if name.startswith(start))
     if name.endswith(_ANY_END):

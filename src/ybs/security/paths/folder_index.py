@@ -13,7 +13,7 @@ from time import monotonic, time_ns
 
 from msgspec import Struct
 
-from ybs.security.paths.autorun import NAMES, kind_of
+from ybs.security.paths.autorun import MODULES, NAMES, kind_of
 from ybs.security.paths.git_names import REPOSITORIES
 
 #: How long one look may take. The next one goes on where it ended.
@@ -164,7 +164,7 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
     repositories = names & REPOSITORIES
     if below.depth and _is_bare(names):
         return _Folder(stamp, special=tuple(special), is_bare=True)
-    files = () if below.is_installed else _autorun_files(below, [*others, *links])
+    files = () if below.is_installed else _autorun_files(below, others, links)
     return _Folder(
         stamp,
         folders=tuple(name for name in folders if name not in repositories),
@@ -181,11 +181,13 @@ def _is_bare(names: set[str]) -> bool:
     return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
-def _autorun_files(below: _Below, names: list[str]) -> list[str]:
+def _autorun_files(below: _Below, others: list[str], links: list[str]) -> list[str]:
+    names = [*others, *links]
     if below.is_autorun:
         return names
     above = below.name
-    return [name for name in names if kind_of(name.lower(), above)]
+    packages = [name for name in links if name.lower() in MODULES]  # as far as one can see
+    return [*(name for name in names if kind_of(name.lower(), above)), *packages]
 
 
 def _held(below: _Below, names: set[str]) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import FakeSession
+from hosts import this_host
 from rows import every_row
 from ybs.core.events import TextStreamed
 from ybs.frontends.terminal.prompt.history import LineHistory
@@ -140,10 +141,11 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
     (own / "circle").symlink_to("circle")
     (own / "theirs").symlink_to(inside / "vim")
     monkeypatch.chdir(project)
+    this_host().work_in(project)
     path = f".:bin::/{'x' * 300}:{inside}:{own}"
 
     def command(**environ: str) -> list[str]:
-        return editor_command((project,), {"PATH": path, **environ})
+        return editor_command({"PATH": path, **environ})
 
     assert command(VISUAL="code --wait 'a b'", EDITOR="vim") == [f"{own}/code", "--wait", "a b"]
     assert command(VISUAL=" ", EDITOR="vim") == [f"{own}/vim"]
@@ -165,7 +167,7 @@ def test_the_editor_is_the_persons_or_a_usual_one_and_never_the_projects(
         with pytest.raises(NoEditor, match="outside of this project"):
             command(EDITOR=wrong)
     with pytest.raises(NoEditor, match="set the variable EDITOR"):
-        editor_command((project,), {"PATH": str(inside)})
+        editor_command({"PATH": str(inside)})
     with pytest.raises(NoEditor, match="VISUAL"):
         command(VISUAL="vi 'unclosed")
 
@@ -197,9 +199,10 @@ async def test_an_editor_obeys_no_variable_and_no_folder_of_the_project(
     for name, value in (("VIMINIT", f"source {project}/x"), ("BASH_ENV", f"{project}/x"), ("TMPDIR", str(project))):  # fmt: skip
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tempfile.tempdir", None)
+    this_host().work_in(project)
     said = tmp_path / "said"
     command = ["/bin/sh", "-c", f'env > {said}; pwd >> {said}; echo "$0" >> {said}']
-    await edit("x", command, [project])
+    await edit("x", command)
     assert str(project) not in said.read_text()
     assert "/tmp/ybs-" in said.read_text()
 
