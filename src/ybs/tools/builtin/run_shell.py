@@ -227,7 +227,7 @@ class RunShell(BuiltInTool):
             output=output,
             watch=shells.watch,
             live=live,
-            in_front=shells.in_front,
+            in_front=None if isinstance(arguments, OutsideArguments) else shells.in_front,
             attempts=attempts,
         )
         try:
