@@ -87,12 +87,6 @@ _SQL = lazy(
     re.IGNORECASE,
 )
 _CODE_OPTION = lazy(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
-#: The same, also with the code glued to it, or named: programs, and how a word of theirs begins then.
-_CODE_WORDS = (
-    (INTERPRETERS | words_in("pypy luajit R emacs jshell"), r"-\w*[cemprBERl]|--?\w*(?:eval|print|require|import|execute|f\Z)|eval\Z"),
-    (words_in("awk gawk mawk nawk sed gsed"), r"."),
-    (words_in("make gmake just task rake"), r"[\w.-]+\s*[:+?!]*="),
-)  # fmt: skip
 _DELETING = lazy(
     r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
     r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
@@ -318,12 +312,6 @@ def codes_in(run: Command) -> list[str]:
         for option, code in zip(run.words[1:], run.words[2:], strict=False)
         if _CODE_OPTION().fullmatch(option)
     ]
-
-
-def takes_code(words: Sequence[str]) -> bool:
-    """Return whether a word behind the program is itself what the program runs, or says so of the next one."""
-    codes = [code for names, code in _CODE_WORDS if stem_of(words[0].rpartition("/")[2]) in names]
-    return any(re.match(code, word) for code in codes for word in words[1:])
 
 
 @lru_cache(1024)
