@@ -335,6 +335,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | rules `git *` and `git push *` in a repository that the session made, or moved into place, with `ext::`, `core.worktree`, `insteadOf`; `git push`, `pull` and `fetch` with an address; `gh … -R`, `gh ssh-key add`, `gh gist create`, `gh release upload`, `gh run download`; `.lfsconfig` | ran outside, unasked: held by `tests/session/test_outside_sandbox.py`, `tests/security/test_git_settings.py` |
 | a rule `make test` in a project on tmpfs (a write by a mapping), beside a merge of a sub-agent's copy, beside a job of another session | ran outside, unasked: no rule lets such a program out any more |
 | a yes to `make test` outside, while ybs merges a sub-agent's copy | ran what nobody was shown: held by `tests/session/test_outside_sandbox.py`, `tests/conductor/test_delegation.py` |
+| deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 
 ## Escapes
 

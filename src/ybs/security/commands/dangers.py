@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
+from itertools import pairwise
 from posixpath import basename, normpath
 
 from msgspec import Struct
@@ -177,9 +178,8 @@ def _matches(reading: Reading, entry: str) -> bool:
     wanted = _wanted(entry)
     if not wanted:
         return wanted is None and _squeezed(entry) in _squeezed(reading.text)
-    words = [run.words for run in reading.runs if run.words[:1] == wanted[:1]]
     may_hold = not reading.is_clear and _may_hold(wanted, reading.scanned)
-    return may_hold or any(_covers(wanted, each) for each in words)
+    return may_hold or any(covers(wanted, run.words) for run in reading.runs)
 
 
 def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
@@ -194,11 +194,26 @@ def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
     return _holds(wanted, [wanted[0], *dict.fromkeys(following)])
 
 
-def _covers(wanted: list[str], words: list[str]) -> bool:
-    """Return whether a command is one that the entry means; `push` of `git push` must be its verb."""
-    verbs, operands = _given(wanted).operands, _given(words).operands
+def covers(wanted: list[str], words: list[str]) -> bool:
+    """Return whether a command is one that these words mean; `push` of `git push` must be its verb."""
+    if words[:1] != wanted[:1]:
+        return False
+    verbs = _given(wanted).operands
     is_verb = bool(verbs) and verbs[0].isalpha()
-    return _holds(wanted, words) and (not is_verb or operands[: len(verbs)] == verbs)
+    return _holds(wanted, words) and (not is_verb or _begins(verbs, words))
+
+
+def _begins(verbs: list[str], words: list[str]) -> bool:
+    """Return whether the first operands are these; a word behind an option may be its value (`kubectl -n x delete`)."""
+    if words[0] == "git":
+        return _given(words).operands[: len(verbs)] == verbs
+    left = list(verbs)
+    for before, word in pairwise(words):
+        if left and _normal(word) == left[0]:
+            left.pop(0)
+        elif left and word[:1] != "-" and before[:1] != "-":
+            return False
+    return not left
 
 
 def _holds(wanted: list[str], words: list[str]) -> bool:

@@ -153,13 +153,19 @@ class Rule(Struct, frozen=True):
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
-        """Return whether the rule covers the command or any part of it."""
+        """Return whether the rule covers the command or any part of it; `git push *` also covers `git -P push`."""
+        from ybs.security.commands import dangers
+
         if self.pattern is None:
             return True
         texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
-        return any(_fits(self.pattern, text) for text in texts) or (
-            not reading.is_clear and _is_among(self.pattern, reading.scanned)
-        )
+        if any(_fits(self.pattern, text) for text in texts):
+            return True
+        wanted = self.pattern.split()
+        is_open = wanted.pop() == "*" and bool(wanted) and not any("*" in word for word in wanted)
+        if is_open and any(dangers.covers(wanted, run.words) for run in reading.runs):
+            return True
+        return not reading.is_clear and _is_among(self.pattern, reading.scanned)
 
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character."""
