@@ -13,6 +13,8 @@ from conductor_cast import ALWAYS, Cast, delegated, of_agent, opened, results
 from hosts import this_host
 from scripted import AnthropicServer, HttpError, Interrupted, OllamaServer, OpenAIServer
 from ybs.commands.open import SlashCommands
+from ybs.conductor.overlay import Overlay
+from ybs.conductor.workplaces import Workplaces
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.events import TurnFinished
 from ybs.core.messages import UserMessage
@@ -402,6 +404,39 @@ async def test_several_that_write_work_in_copies_that_are_merged(project: Path) 
         await session.handle("/undo")
         assert (project / "shared.txt").read_text() == "one\n"
         assert not (project / "left.txt").exists()
+
+
+async def test_nothing_is_merged_while_another_one_works_in_the_project(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    is_waiting = asyncio.Event()
+    merged, merge = Workplaces.merged, Overlay.merge
+
+    async def waiting(self: Workplaces, *words: Any) -> Any:
+        is_waiting.set()
+        return await merged(self, *words)
+
+    async def merging(self: Overlay, *words: Any) -> Any:
+        order.append("merged")
+        return await merge(self, *words)
+
+    async def works(_request: Any) -> Any:
+        await is_waiting.wait()
+        order.append("works")
+        return "I ran the tests."
+
+    monkeypatch.setattr(Workplaces, "merged", waiting)
+    monkeypatch.setattr(Overlay, "merge", merging)
+    write = call("write_file", path="new.txt", content="x")
+    several = [{"task": word, "kind": "general"} for word in ("one", "two")]
+    calls = answer(delegated(*several), delegated({"task": "alone", "kind": "general"}))
+    cast = Cast([calls, "done"], one=[write, "ok"], two=["ok"], alone=[works])
+    session, _ = opened(project, cast.model, mode="bypass")
+    async with session:
+        await session.send("go")
+    assert order == ["works", "merged", "merged"]
+    assert (project / "new.txt").read_text() == "x"
 
 
 async def test_what_a_stopped_one_changed_in_its_copy_is_not_taken_over(project: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.security.paths.git_settings import named_by_settings
+from ybs.security.paths.git_settings import named_by_settings, remotes_of
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.protected import protected
 
@@ -146,3 +146,69 @@ def test_what_is_there_is_read_only_in_the_sandbox(repository: Path):
     assert protected(this_host(), str(repository)) == [f"{repository}/.git"]
     (repository / "hooks").mkdir()
     assert protected(this_host(), str(repository)) == [f"{repository}/hooks", f"{repository}/.git"]
+
+
+PLAIN = """[core]
+	repositoryformatversion = 0
+	filemode # = yes
+	fsmonitor = TRUE
+[remote "origin"]
+	url = https://example.com/x.git
+	fetch = +refs/heads/*:refs/remotes/origin/*
+[remote.old]
+	url = me@example.com:x.git
+[branch "main"] remote = origin
+	merge = refs/heads/main ; as ever
+
+[branch "topic"]
+	remote = .
+	vscode-merge-base = origin/main
+"""
+
+
+def remotes(repository: Path, text: str) -> set[str]:
+    file = repository / ".git/config"
+    file.write_text(text)
+    return remotes_of([file])
+
+
+def test_the_remotes_of_a_repository_are_those_that_its_settings_name(repository: Path):
+    assert remotes(repository, PLAIN) == {"origin", "old"}
+
+
+@every_row(
+    ("added", "said"),
+    [
+        ("[core] worktree = /", "config has core.worktree"),
+        ("[core]sshCommand", "config has core.sshcommand"),
+        ("[core] editor = vi", "config has core.editor"),
+        ("[core] fsmonitor = ./x", "config has core.fsmonitor"),
+        ('[core][protocol "ext"]allow=always', "config has protocol.allow"),
+        ('[url "x"] insteadOf = y', "config has url.insteadof"),
+        ("[include] path = x", "config has include.path"),
+        ("[alias] x = !y", "config has alias.x"),
+        ('[remote "x"] vcs = ext', "config has remote.vcs"),
+        ('[remote "x"] url = ext::sh x', "config has remote.url"),
+        ('[remote "x"] url = e"xt"::sh', "config has remote.url"),
+        ('[remote "x"] pushurl = other://x', "config has remote.pushurl"),
+        ('[remote "x"] url = -x', "config has remote.url"),
+        ('[branch "x"] mergeOptions = -s x', "config has branch.mergeoptions"),
+        ('[branch "x"] remote = https://a/b', "a branch's remote is https://a/b"),
+        ("[remote] pushDefault = ../x", "a branch's remote is ../x"),
+        ("# a comment \\\n[core]", "more than ybs understands"),
+        ("# a comment \\\r\n[core]", "more than ybs understands"),
+        ("]", "more than ybs understands"),
+        ("x" * 1_000_000, "more than ybs understands"),
+    ],
+)
+def test_another_setting_of_a_repository_is_not_known(repository: Path, added: str, said: str):
+    with pytest.raises(ValueError, match=said):
+        remotes(repository, f"{PLAIN}{added}\n")
+
+
+def test_settings_that_are_empty_or_cannot_be_read_are_not_known(repository: Path):
+    for text in ("", "# nothing\n"):
+        with pytest.raises(ValueError, match="more than ybs understands"):
+            remotes(repository, text)
+    with pytest.raises(ValueError, match="more than ybs understands"):
+        remotes_of([repository / "missing"])

@@ -102,6 +102,32 @@ def test_a_deny_covers_every_part_and_every_wrapper():
     assert rule_of("run_shell").denies_command("ls", read("ls"))
 
 
+@every_row(
+    ("pattern", "command", "expected"),
+    [
+        ("git push *", "git --no-pager push x", True),
+        ("git push *", "git -P push", True),
+        ("git push *", "git -C . push", True),
+        ("git push *", "git -c a.b=c --no-replace-objects push x", True),
+        ("git push *", "git -C push status", False),
+        ("git push *", "git log push", False),
+        ("git push *", "git stash push", False),
+        ("kubectl delete *", "kubectl -n x delete pod y", True),
+        ("kubectl delete *", "kubectl --namespace=x delete pod", True),
+        ("kubectl delete *", "kubectl get delete", False),
+        ("kubectl delete *", "kubectl", False),
+        ("docker image rm *", "docker --context x image rm y", True),
+        ("docker image rm *", "docker image ls rm", False),
+        ("rm -rf *", "rm -v -r -f x", True),
+        ("git push", "git push x", False),  # only itself
+        ("git p* *", "git -P push", False),
+    ],
+)
+def test_a_deny_covers_a_verb_behind_options(pattern: str, command: str, *, expected: bool):
+    rule = rule_of(f"run_shell({pattern})")
+    assert rule.denies_command(command, read(command)) is expected
+
+
 def test_paths_are_globs_relative_to_the_project():
     rule = rule_of("edit_file(./src/*.py)")
     assert rule.covers_paths(("src/a.py",))

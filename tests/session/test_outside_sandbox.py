@@ -1,6 +1,5 @@
 """The way out: one command outside the sandbox, with the person's keys, after a question that says so. Played with real git."""
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -25,7 +24,8 @@ from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.rules import outside_rules
+from ybs.security.paths import folder_index
+from ybs.security.policy.rules import VERBS, outside_rules
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook, call
@@ -215,7 +215,7 @@ async def test_bypass_lets_out_what_the_model_asks_for_or_the_settings_name(open
 
 @pytest.mark.parametrize("mode", ["plan", "deny"])
 async def test_plan_and_deny_refuse(open_session, mode: str) -> None:
-    session = open_session(mode=mode, outside_sandbox=("git *", "echo *"))
+    session = open_session(mode=mode, outside_sandbox=("git *",))
     for command, more in (("echo x", {"outside": True}), ("git commit -q --allow-empty -m x", {})):
         assert (await session.run(command, **more)).is_refused
     assert session.git("log", "--format=%s") == "first"
@@ -223,7 +223,7 @@ async def test_plan_and_deny_refuse(open_session, mode: str) -> None:
 
 
 async def test_deny_rules_and_blocked_commands_stay_refused_and_warnings_stay(open_session) -> None:
-    session = open_session(deny=("run_shell(git push *)",), outside_sandbox=("git *", "sudo *"))
+    session = open_session(deny=("run_shell(git push *)",), outside_sandbox=("git *",))
     for command in ("git push", "sudo id"):
         assert (await session.run(command, outside=True)).is_refused
     assert session.questions == []
@@ -261,8 +261,23 @@ HELD_BY_A_RULE = (
     "git push made.git HEAD:main",
     "git push --repo=made.git HEAD:main",
     "git push made HEAD:main",
+    "git push git://127.0.0.1:1/x.git main",
+    "git push https://127.0.0.1:1/x.git main",
+    "git push me@127.0.0.1:x.git main",
+    "git push 127.0.0.1:x.git main",
+    "git push -u 127.0.0.1:x.git main",
+    "git push -- other main",
+    "git pull git://127.0.0.1:1/x.git main",
+    "git fetch ssh://127.0.0.1:1/x.git",
+    "git ls-remote git://127.0.0.1:1/x.git",
+    "git fetch -q .",
     "cd made.git/objects && git status",
-    "cd there && cd .. && git status",
+    "cd there && git status",
+    "git status && make",
+    "git status; sh main.py",
+    "env git status",
+    "/usr/bin/git status",
+    "GIT_DIR=made.git git status",
     "git -C made.git status",
     "git --git-dir=made.git status",
     "git shell -c x",
@@ -271,10 +286,6 @@ HELD_BY_A_RULE = (
     "git config --global user.name x",
     "git commit --allow-empty -F/etc/hostname",
     "git commit --allow-empty -F ~/.ssh/id_rsa",
-    "gh alias set x '!touch leaked'",
-    "gh extension install .",
-    "gh gist create ~/.ssh/id_rsa",
-    "gh api -F x=@/etc/hostname y",
     "git commit --allow-empty -aF/etc/hostname",
     "git commit --allow-empty -F way-out",
     "git commit --allow-empty -Fway-out",
@@ -283,10 +294,6 @@ HELD_BY_A_RULE = (
     "git add --pathspec-from-file=way-out",
     "git diff --no-index main.py way-out",
     "git diff --no-index . ways/",
-    "gh release create v1 way*",
-    "gh gist create way-out",
-    "gh repo clone a/b -- -c core.sshCommand=./x",
-    "gh codespace ssh -- -oProxyCommand=./x",
     "git commit --allow-empty -m *",
     "git fetch -* .",
     "git commit --allow-empty -m x [[:alpha:]]ay-out",
@@ -294,7 +301,27 @@ HELD_BY_A_RULE = (
     "git commit --allow-empty -m {a,b}",
     "git add ways/secret",
     "git fetch ./main.py",
-    "gh gist create ~/x",
+    "gh alias set x '!touch leaked'",
+    "gh api repos/a/b",
+    "gh api https://127.0.0.1:1/x",
+    "gh auth token",
+    "gh codespace ssh -- -oProxyCommand=./x",
+    "gh extension install .",
+    "gh gist create main.py",
+    "gh issue comment 1 -R evil/x -b TEXT",
+    "gh pr checkout 5",
+    "gh run download 5",
+    "gh issue comment 1 -Revil/x -b TEXT",
+    "gh issue comment https://github.com/evil/x/issues/1 -b TEXT",
+    "gh pr create --repo evil/x --title a --body b",
+    "gh pr create --repo=evil/x --title a --body b",
+    "gh release create v1 way*",
+    "gh release upload v1 main.py",
+    "gh repo clone a/b -- -c core.sshCommand=./x",
+    "gh repo deploy-key add key.pub",
+    "gh secret set TOKEN -b x",
+    "gh ssh-key add key.pub",
+    "glab mr create -R evil/x",
 )
 
 
@@ -322,32 +349,19 @@ ODD_WORDS = (
     ("git *", "git push -u origin HEAD:refs/heads/topic", True),
     ("git *", "git checkout -b topic origin/main~1", True),
     ("git *", "git log --oneline -5 --since='2 days ago' main..topic", True),
-    ("gh *", "gh api -F body=@way-out", False),
     ("gh *", "gh pr create --draft --title 'a (b)' --body 'c; d'", True),
     ("gh *", "gh pr create --body-file way-out", False),
-    ("gh *", "gh auth status -t -F x", False),
     ("gh *", "gh issue list --json number --limit 5", True),
-    ("echo *", "echo 'a; b'", True),
-    ("curl *", "curl -s FILE:///etc/hostname", False),
-    ("curl *", "curl -s '{file}:///etc/hostname'", False),
-    ("curl *", "curl -s '[f-f]ile:///etc/hostname'", False),
-    ("curl *", "curl -sT '{/etc/hostname}' http://127.0.0.1:9/", False),
-    ("curl *", "curl -so '#1/w' 'http://127.0.0.1:9/{/tmp}'", False),
-    ("curl *", "curl -s http://127.0.0.1:9/x", True),
-    ("zip *", "zip -T -TTsh z.zip main.py", False),
-    ("zip *", "zip -T -TT'sh main.py' z.zip main.py", False),
-    ("zip *", "zip -q z.zip main.py", True),
-    ("install *", "install -s --strip-program=sh main.py sub/", False),
-    ("sqlite3 *", "sqlite3 :memory: '.sy touch x'", False),
-    ("sqlite3 *", "sqlite3 :memory: 'select 1'", False),
-    ("sh -n *", "sh -n +n main.py", False),
-    ("cp *", "cp main.py .git/hooks/pre-commit", False),
-    ("cp *", "cp main.py AGENTS.md", False),
-    ("cp *", "cp main.py .envrc", False),
-    ("cp *", "cp main.py other.py", True),
-    ("cd *", "cd", False),
-    ("cd *", "cd -", False),
-    ("cd *", "cd sub", True),
+    ("gh *", "gh repo view a/b", False),
+    ("gh pr *", "gh pr list -R me/x", False),
+    ("gh pr list -R me/x *", "gh pr list -R me/x --json number", True),
+    ("gh pr list -R me/x *", "gh pr list -R me/x -R evil/x", False),
+    ("gh pr * -R me/x", "gh pr list -R evil/x -R me/x", False),
+    ("git push *", "git push origin main", True),
+    ("git push *", "git push evil:x/y.git main", True),  # held as it is no remote
+    ("git push *", "git push git://127.0.0.1/x.git main", False),
+    ("git push *", "git push me@host:x.git main", False),
+    ("git show *", "git show HEAD~2:src/main.py", True),
 )
 
 
@@ -363,98 +377,153 @@ def test_a_rules_star_stands_for_no_word_that_a_program_makes_more_of(
 async def test_a_rules_star_stands_for_no_other_repository_place_or_program(
     open_session, work: Path, tmp_path: Path
 ) -> None:
-    git(work, "init", "-q", "--bare", "made.git")
-    for name in ("post-receive", "pre-receive"):
-        hook = work / "made.git" / "hooks" / name
-        hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/leaked\n")
-        hook.chmod(0o755)
-    (work / "made.git" / "config").write_text(
-        f"[core]\nbare=false\nfsmonitor = touch {tmp_path}/leaked\n"
-    )
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "secret").write_text("a secret\n")
     (work / "there").mkdir()
+    (work / "Makefile").write_text(f"all:\n\ttouch {tmp_path}/leaked\n")
     (work / "way-out").symlink_to(tmp_path / "there" / "secret")
     (work / "ways").symlink_to(tmp_path / "there")
-    session = open_session(outside_sandbox=("git *", "gh *", "cd *"))
-    session.environment.workspace.since_ns += 10**12  # an earlier session made it
+    session = open_session(outside_sandbox=("git *", "gh *", "glab *"))
     session.confirm = refuse
     for command in HELD_BY_A_RULE:
         result = await session.run(command)
         assert "outside the sandbox" not in result.summary, command
         assert not (tmp_path / "leaked").exists(), command
     assert "outside the sandbox" in (await session.run("git commit -qm x --allow-empty")).summary
+    git(work, "init", "-q", "--bare", "made.git")
+    assert (
+        "outside the sandbox" not in (await session.run("git commit -qm x --allow-empty")).summary
+    )
 
 
-async def test_no_rule_counts_for_what_a_job_in_the_background_could_change_meanwhile(
-    open_session, work: Path
+#: Why no rule counts in a repository that was made later.
+OF_A_MADE_REPOSITORY = "of a repository that was here when the session began"
+
+
+def moved_into_place(work: Path) -> str:
+    """Return a command that makes a repository of a folder that was there before, so that all in it is old."""
+    (work / ".git" / "HEAD").unlink()  # else it is known to be a repository, and held
+    (work / ".git").rename(work / "old")
+    return "mv old .git; echo 'ref: refs/heads/main' > .git/HEAD"
+
+
+def put_back(work: Path) -> None:
+    (work / "old").rename(work / ".git")
+    (work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+
+@pytest.mark.parametrize("how", ["made", "moved"])
+async def test_no_rule_counts_in_a_repository_that_the_session_made(
+    open_session, work: Path, tmp_path: Path, how: str
 ) -> None:
-    (work / "Makefile").write_text("all:\n\t@true\n")
-    session = open_session(outside_sandbox=("make *", "git commit *"))
-    session.environment.workspace.since_ns += 10**12
-    assert (await session.run("make")).summary.endswith("outside the sandbox")
+    (work / "x.sh").write_text(f"touch {tmp_path}/leaked\n")
+    settings = f'[protocol "ext"]\nallow = always\n[remote "origin"]\nurl = ext::sh {work}/x.sh\n'
+    (work / "settings").write_text(settings)
+    make = moved_into_place(work)
+    if how == "made":
+        make = "git init -q ."
+    make += "; cat settings >> .git/config"
+    session = open_session(outside_sandbox=("git *",))
+    session.answer = INSIDE
+    await session.run(make)
+    assert git(work, "config", "remote.origin.url").startswith("ext::")
+    session.answer = NO
+    for command in ("git push origin main", "git status", "git add main.py"):
+        assert (await session.run(command, outside=True)).is_refused
+        assert OF_A_MADE_REPOSITORY in session.questions[-1].reason
+    assert not (tmp_path / "leaked").exists()
+
+
+async def test_a_rule_goes_on_to_count_where_a_push_noted_its_remote(
+    open_session, work: Path, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    git(work, "remote", "add", "origin", str(tmp_path / "there.git"))
+    session = open_session(outside_sandbox=("git push *", "git commit *", "git branch *"))
+    session.confirm = refuse
+    for command in (
+        "git push -q -u origin main",
+        "git branch topic && git commit -qm second --allow-empty && git push -q",
+    ):
+        assert (await session.run(command)).summary == "exit code 0, outside the sandbox"
+    assert git(tmp_path / "there.git", "log", "-1", "--format=%s", "main") == "second"
+
+
+async def test_no_rule_counts_while_a_job_runs_in_the_background(open_session, work: Path) -> None:
+    session = open_session(outside_sandbox=("git commit *",))
+    assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
     session.answer = INSIDE
     await session.run("sleep 30", background=True)
     session.answer = NO
     assert (await session.run("make", outside=True)).is_refused
     assert "whatever job-1 writes" in session.questions[-1].warnings[-1]
     assert (await session.run("git commit -qm x --allow-empty", outside=True)).is_refused
+    assert "job-1 runs in the background" in session.questions[-1].reason
 
 
 async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, work: Path) -> None:
-    session = open_session(trust=False, outside_sandbox=("make *", "git commit *"))
-    (work / "Makefile").write_text("all:\n\t@echo said: $$OWN_KEY\n")
-    session.environment.workspace.since_ns += 10**12
+    session = open_session(trust=False, outside_sandbox=("git commit *",))
     session.answer = NO
-    for command in ("make", "git commit -qm x --allow-empty"):
-        result = await session.run(command)
-        assert "from the person" not in result.output
-        assert "outside the sandbox" not in result.summary
+    result = await session.run("git commit -qm x --allow-empty")
+    assert "outside the sandbox" not in result.summary
     assert session.git("log", "--format=%s") == "first"
     assert any("only in a project that you trust" in each.reason for each in session.questions)
 
 
-async def test_a_program_of_the_project_that_changed_is_named_and_ends_a_rule(
-    open_session, work: Path, tmp_path: Path
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_git_that_leaves_by_a_rule_finds_no_program_of_the_project(
+    open_session, work: Path, tmp_path: Path, *, is_asked: bool
 ) -> None:
     for folder in ("bin", ".venv/bin"):
         (work / folder).mkdir(parents=True)
-    path = f"bin:{work}/.venv/bin:{os.environ['PATH']}"
-    session = open_session(path=path, outside_sandbox=("git *",))
-    session.answer = NO
-    for place in ("bin/git", ".venv/bin/ssh"):
-        planted = work / place
+        planted = work / folder / "git"
         planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/leaked\n")
         planted.chmod(0o755)
-        result = await session.run("git fetch x")
-        assert result.is_refused
-        assert any(place in warning for warning in session.questions[-1].warnings)
-        planted.unlink()
-    assert not (tmp_path / "leaked").exists()
+    path = f"bin:{work}/.venv/bin:{os.environ['PATH']}"
+    session = open_session(path=path, outside_sandbox=() if is_asked else ("git *",))
+    assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
+    assert len(session.questions) == is_asked
+    assert (tmp_path / "leaked").exists() is is_asked  # as in the person's own shell
 
 
 async def test_the_question_names_what_this_session_changed(open_session, work: Path) -> None:
     (work / "Makefile").write_text("all:\n\t./build\n")
     (work / "package.json").write_text("{}\n")
-    session = open_session(outside_sandbox=("make *", "git commit *"))
-    session.environment.workspace.since_ns += 10**12  # all that is there is older
+    session = open_session(outside_sandbox=("git commit *",))
     session.answer = NO
-    await session.run("make", outside=True)
-    await session.run("npm test", outside=True)
-    session.environment.workspace.since_ns = 0
-    await session.run("make", outside=True)
-    await session.run("npm test", outside=True)
+    for since, named in ((time.time_ns() + 10**12, False), (0, True)):
+        session.environment.workspace.since_ns = since
+        for command in ("make", "npm test"):
+            await session.run(command, outside=True)
+            said = session.questions[-1].warnings[-1].partition("keys: ")[2]
+            assert said.startswith("Makefile, main.py, package.json") is named
+    await session.run("git commit -qm x")  # which loads nothing
     hook = work / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexec python3 main.py\n")
     await session.run("git commit -qm 'Change package.json'")
-    named = [
-        warning.partition("keys: ")[2]
-        for question in session.questions
-        for warning in question.warnings
-        if "what this session changed" in warning
-    ]
-    assert len(named) == 3
-    assert all(each.startswith("Makefile, main.py, package.json") for each in named)
+    assert "git has a hook pre-commit" in session.questions[-1].reason
+    assert "Makefile, main.py" in session.questions[-1].warnings[-1]
+
+
+async def test_a_question_about_the_way_out_is_asked_anew_where_it_is_another_one_by_then(
+    open_session, work: Path
+) -> None:
+    (work / "Makefile").write_text("all:\n\t@cat *.txt\n")
+    session = open_session()
+    session.environment.workspace.since_ns = time.time_ns() + 10**12
+
+    async def confirm(question: Question) -> Answer:
+        session.questions.append(question)
+        if len(session.questions) == 1:
+            (work / "new.txt").write_text("new\n")
+            session.environment.workspace.since_ns = (work / "new.txt").stat().st_ctime_ns
+        return OUT
+
+    session.confirm = confirm
+    assert "outside the sandbox" in (await session.run("make", outside=True)).summary
+    first, second = session.questions
+    assert not any("new.txt" in each for each in first.warnings)
+    assert any("new.txt" in each for each in second.warnings)
 
 
 @pytest.mark.parametrize("where", ["home", "included", "variable"])
@@ -478,60 +547,99 @@ async def test_a_hook_in_the_home_folder_counts_as_those_of_the_repository(
     session = open_session(outside_sandbox=("git commit *",))
     session.answer = NO
     (work / "check.sh").write_text("id\n")
-    await session.run("git commit -qm 'Change check.sh'")
+    assert (await session.run("git commit -qm 'Change check.sh'")).is_refused
     (question,) = session.questions
+    assert question.reason.endswith("git has a hook pre-commit")
     assert any("check.sh" in warning for warning in question.warnings)
 
 
 @pytest.mark.parametrize(
-    ("setting", "is_let_out"),
+    ("key", "value", "in_home", "in_repository"),
     [
-        (("core.editor", "code --wait"), True),
-        (("credential.helper", "!/usr/bin/gh auth git-credential"), True),
-        (("credential.helper", "gcloud.sh"), True),
-        (("filter.lfs.process", "git-lfs filter-process"), True),
-        (("filter.nb.clean", "python3 -m nbstripout"), False),
-        (("diff.nb.textconv", "npx nb"), False),
-        (("core.hooksPath", ".hooks"), False),
-        (("core.fsmonitor", "./main.py"), False),
+        ("core.editor", "code --wait", True, False),
+        ("credential.helper", "!/usr/bin/gh auth git-credential", True, False),
+        ("credential.helper", "gcloud.sh", True, False),
+        ("filter.lfs.process", "git-lfs filter-process", True, False),
+        ("url.https://127.0.0.1/.insteadOf", "https://example.com/", True, False),
+        ("core.fsmonitor", "true", True, True),
+        ("pull.rebase", "true", True, True),
+        ("branch.main.remote", ".", True, True),
+        ("branch.main.remote", "https://127.0.0.1/x.git", True, False),
+        ("core.worktree", "/", True, False),
+        ("remote.origin.vcs", "ext", True, False),
+        ("protocol.ext.allow", "always", True, False),
+        ("filter.nb.clean", "python3 -m nbstripout", False, False),
+        ("diff.nb.textconv", "npx nb", False, False),
+        ("hook.x.command", "make", False, False),
+        ("core.hooksPath", ".hooks", False, False),
+        ("core.fsmonitor", "./main.py", False, False),
     ],
 )
-async def test_git_loads_the_project_where_settings_start_a_program_that_may(
-    open_session, work: Path, setting: tuple[str, str], *, is_let_out: bool
+@pytest.mark.parametrize("where", ["--local", "--global"])
+async def test_no_rule_counts_where_settings_start_what_may_load_the_project_or_lead_elsewhere(
+    open_session,
+    work: Path,
+    where: str,
+    key: str,
+    value: str,
+    *,
+    in_home: bool,
+    in_repository: bool,
 ) -> None:
-    git(work, "config", *setting)
+    git(work, "config", where, key, value)
     (work / ".hooks").mkdir()
     (work / ".hooks" / "pre-push").write_text("")
     session = open_session(outside_sandbox=("git add *",))
     session.answer = NO
     (work / "main.py").write_text("new\n")
     result = await session.run("git add main.py")
-    assert result.is_refused is not is_let_out
+    assert result.is_refused is not (in_repository if where == "--local" else in_home)
 
 
-async def test_below_the_top_git_may_find_another_repository(
-    open_session, work: Path, home: Path
+async def test_no_rule_counts_where_git_lfs_goes_by_a_file_of_the_project(
+    open_session, work: Path
 ) -> None:
+    git(work, "config", "--global", "filter.lfs.process", "git-lfs filter-process")
+    (work / ".lfsconfig").write_text("[lfs]\nurl = https://127.0.0.1:1/\n")
+    session = open_session(outside_sandbox=("git checkout *",))
+    session.answer = NO
+    assert (await session.run("git checkout -q -b x", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith("git-lfs goes by .lfsconfig")
+
+
+async def test_no_rule_counts_where_a_variable_leads_git_elsewhere(
+    open_session, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_WORK_TREE", "/")
+    session = open_session(outside_sandbox=("git add *",))
+    session.answer = NO
+    assert (await session.run("git add main.py")).is_refused
+    assert session.questions[-1].reason.endswith("GIT_WORK_TREE is set")
+
+
+async def test_no_rule_counts_where_a_folder_cannot_be_looked_into_or_the_repository_is_odd(
+    open_session, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = open_session(outside_sandbox=("git add *",))
+    session.answer = NO
+    (work / ".git" / "commondir").write_text(".\n")
+    assert (await session.run("git add main.py", outside=True)).is_refused
+    assert "only a worktree's may have" in session.questions[-1].reason
+    (work / ".git" / "commondir").unlink()
     (work / "sub").mkdir()
-    await asyncio.sleep(0.1)
+    monkeypatch.setattr(folder_index, "monotonic", iter(range(0, 10**6, 1000)).__next__)
+    assert (await session.run("git add main.py", outside=True)).is_refused
+    assert "could not be looked at" in session.questions[-1].reason
+
+
+async def test_below_the_top_no_rule_counts(open_session, work: Path, home: Path) -> None:
+    (work / "sub").mkdir()
     session = Session(bubblewrap, work / "sub", home, outside_sandbox=("git status *",))
     session.answer = NO
-    assert "outside the sandbox" in (await session.run("git status", outside=True)).summary
+    assert (await session.run("git status", outside=True)).is_refused
     git(work / "sub", "init", "-q", "--bare", ".")
     assert (await session.run("git status", outside=True)).is_refused
     await session.environment.aclose()
-
-
-async def test_what_git_says_of_the_project_counts_for_what_may_ask_it(
-    open_session, work: Path
-) -> None:
-    (work / "Makefile").write_text("all:\n\t@git describe --tags\n")
-    await asyncio.sleep(0.1)
-    session = open_session(outside_sandbox=("git tag *", "make *"))
-    session.environment.workspace.since_ns = time.time_ns()
-    session.answer = NO
-    assert "outside the sandbox" in (await session.run("git tag v1")).summary
-    assert (await session.run("make", outside=True)).is_refused
 
 
 def backdate(path: Path) -> None:
@@ -555,109 +663,42 @@ async def test_a_session_that_goes_on_as_a_copy_began_with_its_first_line(
             assert again.environment.workspace.since_ns == 1_768_694_400 * 10**9
 
 
-async def test_git_loads_the_project_where_it_starts_an_alias_or_finds_a_submodule(
-    open_session, work: Path
+@pytest.mark.parametrize(("was_there", "is_let_out"), [(True, True), (False, False)])
+async def test_a_session_that_goes_on_knows_the_repository_that_its_first_line_was_written_with(
+    work: Path, open_whole: Any, *, was_there: bool, is_let_out: bool
 ) -> None:
-    git(work, "config", "alias.go", "!true")
-    session = open_session(outside_sandbox=("git go *", "git status *"))
+    if not was_there:
+        moved_into_place(work)
+    async with OpenAIServer(["done"]) as server:
+        session, _ = open_whole(server, sandbox=True)
+        async with session:
+            await session.send("hello")
+            name = session.journal.name
+    if not was_there:
+        put_back(work)
+    for is_fork in (True, False):
+        again, _ = open_whole(server, resume=name, fork=is_fork)
+        async with again:
+            assert bool(again.environment.workspace.repository) is is_let_out
+            await again.start_anew(is_incognito=False)
+            assert bool(again.environment.workspace.repository) is is_let_out
+
+
+async def test_git_loads_the_project_where_it_finds_a_submodule(open_session, work: Path) -> None:
+    session = open_session(outside_sandbox=("git status *",))
     session.answer = NO
-    (work / "main.py").write_text("new\n")
-    assert (await session.run("git go", outside=True)).is_refused
     assert "outside the sandbox" in (await session.run("git status", outside=True)).summary
     git(work, "init", "-q", "sub")
     assert (await session.run("git status", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith("sub/.git is a repository, too")
 
 
-#: What lies in a project, what a command of the model does there, and what then no rule lets out.
-REACHED_BY_ANOTHER = (
-    ({"Makefile": "include inc.mk\n", "inc.mk": "all:\n"}, "echo 'all: ; id' > inc.mk", "make"),
-    ({"Makefile": "-include mk/*.mk\nall:\n", "mk/a.mk": ""}, "echo 'x: ; id' > mk/b.mk", "make"),
-    ({"Makefile": "all:\n\tsh s.sh\n", "s.sh": ""}, "echo id > s.sh", "make"),
-    ({"Makefile": "D := tools\nall:\n\tsh $(D)/run\n", "tools/run": ""}, "echo id > tools/run", "make"),
-    ({"Makefile": "all:\n\tsh a.sh\n", "a.sh": ". lib/b.sh\n", "lib/b.sh": ""}, "echo id > lib/b.sh", "make"),
-    ({"x.d/a": "", "Makefile": "all:\n\tfor s in x.d/*; do sh $$s; done\n"}, "echo id > x.d/b", "make"),
-    ({"package.json": '{"scripts": {"t": "node t.js"}}', "t.js": "require('./u')", "u.js": ""}, "echo 1 > u.js", "npm run t"),
-    ({"run.py": "import json\n"}, "echo 'import os' > json.py", "python3 run.py"),
-    ({"run.py": "from lib.x import y\n", "lib/x.py": ""}, "echo 1 > lib/x.py", "python3 run.py"),
-    ({"good/s.sh": "", "evil/s.sh": "id\n"}, "mv good old; mv evil good", "sh good/s.sh"),
-    ({"a/good/s.sh": "", "b/good/s.sh": "id\n"}, "mv a old; mv b a", "sh a/good/s.sh"),
-    ({"good/Makefile": "all:\n", "evil/Makefile": "all: ; id\n"}, "mv good old; mv evil good", "make -C good"),
-    ({"Makefile": "all:\n\tsh good/s.sh\n", "good/s.sh": "", "evil/s.sh": "id\n"}, "mv good old; mv evil good", "make"),
-    ({"Makefile": "F := i.conf\ninclude $(F)\n", "i.conf": "all:\n"}, "echo 'all: ; id' > i.conf", "make"),
-    ({"Makefile": "all:\n\tcd sub && ./go\n", "sub/go": ""}, "echo id > sub/go", "make"),
-    ({"run.py": "import os, zz\n", "zz.py": ""}, "echo 1 > zz.py", "python3 run.py"),
-    ({"run.sh": "while read l; do $l; done < cmds\n", "cmds": "true\n"}, "echo id > cmds", "sh run.sh"),
-    ({"test_a.py": ""}, "echo 1 > test_b.py", "pytest"),
-    ({"run.py": "import sys; sys.path.append('lib'); import m\n", "m.py": "", "lib/m.py": "1\n"}, "rm m.py", "python3 run.py"),
-    ({"Makefile": "all:\n\ttest -f ok || id\n", "ok": ""}, "rm ok", "make"),
-    ({"own.conf": ""}, "echo id > own.conf", "own-tool deploy"),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("files", "act", "command"), REACHED_BY_ANOTHER)
-async def test_a_rule_ends_where_what_a_command_may_load_was_changed_or_moved(
-    open_session, work: Path, files: dict[str, str], act: str, command: str
-) -> None:
-    for name, text in files.items():
-        (work / name).parent.mkdir(exist_ok=True, parents=True)
-        (work / name).write_text(text)
-    began, probe = time.time_ns(), work.parent / "probe"
-    while probe.write_text("") or probe.stat().st_ctime_ns <= began + 50_000_000:
-        pass  # until the clock of files has gone on
-    probe.unlink()
-    session = open_session(
-        outside_sandbox=("make *", "npm *", "python3 run.py", "sh *", "pytest *", "own-tool *")
-    )
-    session.environment.workspace.since_ns = began + 50_000_000
-    assert "outside the sandbox" in (await session.run(command, outside=True)).summary
-    assert not session.questions
-    session.answer = INSIDE
-    await session.run(act)
-    session.answer = NO
-    assert (await session.run(command, outside=True)).is_refused
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("git checkout -q topic && make", "git pull -q . topic; sh s.sh", "make cp && sh s.sh"),
-        *("git checkout -q topic && git commit -qm x --allow-empty", "git checkout -q topic | make", "git diff --output=s.sh topic && sh s.sh"),
-        *("python3 -c 'print(1)'", "python3 -Ic 'print(1)'", "python3 -m timeit 1", "node -e 1", "node --eval=1"),
-        *("perl -ne 1", "ruby -e 1", "awk 'BEGIN{}'", "make CC='id;'", "make SHELL=./s.sh", "make X:=1", "env python3 -c 1", "time make CC=id"),
-    ],
-)  # fmt: skip
-async def test_a_star_stands_for_no_code_and_no_rule_for_what_the_command_itself_may_change(
-    open_session, work: Path, command: str
-) -> None:
-    (work / "Makefile").write_text("all:\n\t$(CC) x\ncp:\n\tcp main.py s.sh\n")
-    (work / "s.sh").write_text("true\n")
-    (work / ".githooks").mkdir()
-    (work / ".githooks" / "pre-commit").write_text("true\n")
-    git(work, "add", "-A")
-    git(work, "commit", "-qm", "second")
-    git(work, "branch", "topic")
-    git(work, "config", "core.hooksPath", ".githooks")
-    await asyncio.sleep(0.1)
-    programs = ("git", "make", "sh", "python3", "node", "perl", "ruby", "awk", "env", "time")
-    session = open_session(outside_sandbox=tuple(f"{each} *" for each in programs))
-    session.environment.workspace.since_ns = time.time_ns()
-    session.answer = NO
-    assert (await session.run(command, outside=True)).is_refused
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["git add -A && git status && sh s.sh", "cd sub && sh ../s.sh", "git fetch -q . && make", "python3 s.py -c x"],
-)  # fmt: skip
-async def test_parts_that_change_no_file_end_no_rule(open_session, work, command):
-    for name in ("Makefile", "s.sh", "s.py", "sub/x"):
-        (work / name).parent.mkdir(exist_ok=True)
-        (work / name).write_text("all:\n" if name == "Makefile" else "")
-    await asyncio.sleep(0.1)
-    session = open_session(outside_sandbox=("git *", "sh *", "make", "cd *", "python3 s.py *"))
-    session.environment.workspace.since_ns = time.time_ns()
-    result = await session.run(command, outside=True)
-    assert "outside the sandbox" in result.summary, session.questions
+async def test_what_the_session_changed_ends_no_rule_for_what_loads_nothing(open_session, work):
+    session = open_session(outside_sandbox=("git *",))
+    session.confirm = refuse
+    (work / "main.py").write_text("changed\n")
+    result = await session.run("git add -A && git commit -qm second && git status", outside=True)
+    assert "outside the sandbox" in result.summary
 
 
 async def test_a_file_that_a_command_wrote_back_in_time_counts(open_session, work: Path) -> None:
@@ -749,9 +790,31 @@ async def test_a_session_commits_stashes_and_undoes_as_ever(work, open_whole, mo
     assert (work / "main.py").read_text() == "kept\n"
 
 
-@pytest.mark.parametrize("pattern", ["*", "git* push", ""])
-def test_a_setting_has_to_name_its_program(work: Path, pattern: str) -> None:
+@pytest.mark.parametrize("pattern", ["git *", "git stash", "gh *", "gh pr *", "gh run view *"])
+def test_a_setting_may_name_what_a_rule_can_let_out(pattern: str) -> None:
+    assert [each.pattern for each in outside_rules([pattern])] == [pattern]
+
+
+def test_the_docs_name_the_verbs_that_a_rule_can_let_out() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    told = text.partition("**Outside the sandbox, once.**")[2].partition("\n\n")[0]
+    for program, verbs in VERBS.items():
+        named = told.partition(f"of `{program}` ")[2].partition(
+            ";" if program == "git" else ", with"
+        )[0]
+        assert all(f"`{verb}`" in named for verb in verbs), program
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("*", "git* push", "", "git", "git pu*", "git go *", "git worktree *", "gh api *", "gh"),
+        *("gh pr", "gh pr checkout *", "gh release upload", "glab mr", "make * list"),
+        *("make *", "make test", "sh *", "npm test", "kubectl *", "echo *", "cd *", "./git push *"),
+    ],
+)
+def test_a_setting_names_a_verb_that_a_rule_can_let_out(work: Path, pattern: str) -> None:
     overrides = {"safety.outside_sandbox": (pattern,)}
     options = Options(host=this_host(), folder=work, overrides=overrides)
-    with pytest.raises(ConfigError, match="does not name a program"):
+    with pytest.raises(ConfigError, match="is not a rule: only git, gh and glab"):
         environment_of(options, load_settings(options))

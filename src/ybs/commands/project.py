@@ -31,7 +31,9 @@ async def send_to_background(session: Session, _argument: str) -> Reply:
     """Let the running commands go on in the background; the turn goes on without waiting for them."""
     count = session.send_to_background()
     if not count:
-        return Reply.error("No command is running.")
+        return Reply.error(
+            "No command is running that can go on in the background; outside the sandbox none does."
+        )
     return Reply(text="The command continues in the background. /jobs lists it.")
 
 

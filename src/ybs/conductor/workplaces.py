@@ -31,7 +31,7 @@ _UNMERGED = "not all of its changes were merged ({error}); its copy of the proje
 
 
 class Workplaces:
-    """Gives each sub-agent a place. Those that may change the project itself work one after the other."""
+    """Gives each sub-agent a place. Those that may change the project itself work one after the other, and nothing is merged meanwhile."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -95,7 +95,8 @@ class Workplaces:
             return replace(report, text=text, files=(), notes=notes)
         call = ToolCall(id=call_id, name="delegate", arguments=Raw(b"{}"))
         try:
-            merged = await overlay.merge(call, tell, seen)
+            async with self._changing:  # a command of another one may be at work, or asked about
+                merged = await overlay.merge(call, tell, seen)
         except Exception as error:  # neither its work nor that of the others must be lost with it
             why = _UNMERGED.format(error=problem_of(error), copy=overlay.keep())
             merged = Merged(problem=why)

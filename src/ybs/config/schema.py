@@ -167,8 +167,8 @@ class SafetySettings(Struct, frozen=True, kw_only=True):
     )
     """Programs that the mode `deny` lets run, with the project read-only."""
     outside_sandbox: tuple[str, ...] = ()
-    """Commands that run outside the sandbox, with your keys and without a question, such as `git push *` and
-    `gh *`. Only your own settings can name them, and they count in projects that you trust."""
+    """Commands of `git`, `gh` and `glab` that run outside the sandbox, with your keys and without a question, such as
+    `git push *` and `gh *`. Only your own settings can name them, and they count in projects that you trust."""
     allow: tuple[str, ...] = ()
     """Rules such as `run_shell(pytest *)`: what needs no question."""
     ask: tuple[str, ...] = ()

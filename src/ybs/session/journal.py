@@ -62,6 +62,8 @@ class Journal:
         self.damaged = 0
         #: When the session that was taken up began; 0 where nobody knows.
         self.began_ns = 0
+        #: The mark of the repository that was there then.
+        self.repository = ""
         #: Whether it goes on in a copy of what it was taken up from.
         self.is_fork = False
         #: The session's name; empty before it has begun.
@@ -118,7 +120,7 @@ class Journal:
         self.name, self._log, self.damaged = name, log, transcript.damaged
         self.is_fork = is_fork
         self.replay, self.earlier = transcript.replay, transcript.events
-        self.began_ns = transcript.began_ns
+        self.began_ns, self.repository = transcript.began_ns, transcript.repository
         self._reserve(transcript.path)
 
     def _reserve(self, path: Path) -> None:

@@ -131,7 +131,7 @@ class SessionParts:
     def take_up(self, name: str, *, is_fork: bool) -> None:
         """Go on with a saved session. Raises Busy, YbsError and OSError."""
         self.journal.take_up(name, is_fork=is_fork)
-        self.environment.workspace.began(self.journal.began_ns)
+        self.environment.workspace.began(self.journal.began_ns, self.journal.repository)
         self.main.conversation.replace(self.journal.replay.messages)
         self.main.call_ids.reserve(self.journal.replay.call_ids)
 

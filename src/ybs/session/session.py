@@ -431,7 +431,8 @@ class Session:
                 await parts.aclose()
                 raise
             await old.main.delegating.aclose()  # what sub-agents tell is of the old conversation
-            parts.environment.workspace.began(old.environment.workspace.since_ns)
+            before = old.environment.workspace
+            parts.environment.workspace.began(before.since_ns, before.repository)
             parts.composer.given_back.update(old.composer.given_back)
             if old.loaded.config.safety.mode == loaded.config.safety.mode:
                 parts.environment.policy.mode = self.mode

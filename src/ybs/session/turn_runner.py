@@ -18,7 +18,7 @@ from ybs.session.reply import Outcome
 from ybs.session.running_task import is_passed_on
 from ybs.session.taking_up import going_on, remove_leftovers
 from ybs.session.tally import Tally
-from ybs.transcripts.reading import OF_OTHERS, ONE_SHOT
+from ybs.transcripts.reading import OF_OTHERS, ONE_SHOT, REPOSITORY
 
 
 class TurnRunner:
@@ -212,6 +212,8 @@ class TurnRunner:
             config[ONE_SHOT] = "on"
         if self._is_of_others:
             config[OF_OTHERS] = "on"
+        if environment.workspace.repository:
+            config[REPOSITORY] = environment.workspace.repository
         return events.SessionStarted(session=name, folder=str(environment.folder), config=config)
 
     def _be_finished(self) -> None:

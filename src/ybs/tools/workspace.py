@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.security.own_programs import OwnPrograms
+from ybs.security.paths.repository import mark_of
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.walk import Walk
 from ybs.tools.shell.shells import Shells
@@ -83,11 +84,14 @@ class Workspace:
         has_sandbox: bool = True,
         own_programs: OwnPrograms | None = None,
         since_ns: int | None = None,
+        repository: str | None = None,
         learn_keys: Callable[[str], None] | None = None,
     ) -> None:
         self.roots, self.learn_keys = roots, learn_keys
         #: When the session began, in nanoseconds since the epoch.
         self.since_ns = time_ns() if since_ns is None else since_ns
+        #: The mark of the repository that was here when it began; empty where there was none.
+        self.repository = mark_of(roots.folder) if repository is None else repository
         self.own_programs = own_programs or OwnPrograms(roots, lambda: False)
         self.reads = ReadLog()
         self.shells = shells or Shells(roots)
@@ -105,12 +109,15 @@ class Workspace:
             has_sandbox=self.has_sandbox,
             own_programs=self.own_programs,
             since_ns=self.since_ns,
+            repository=self.repository,
             learn_keys=self.learn_keys,
         )
 
-    def began(self, at_ns: int) -> None:
-        """Note that the session began at that time, if that is earlier: a saved one goes on."""
+    def began(self, at_ns: int, repository: str) -> None:
+        """Note that the session began at that time, if that is earlier, and with that repository: a saved one goes on."""
         self.since_ns = min(self.since_ns, at_ns)
+        if repository != self.repository:
+            self.repository = ""
 
     @cached_property
     def git_sandbox(self) -> "GitSandbox":

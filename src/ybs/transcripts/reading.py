@@ -56,6 +56,12 @@ class Transcript(Struct, frozen=True, kw_only=True):
             return 0
 
     @property
+    def repository(self) -> str:
+        """The mark of the repository that was there when it began; empty where there was none, or nobody knows."""
+        first = self.lines[0].said
+        return first.config.get(REPOSITORY, "") if isinstance(first, SessionStarted) else ""
+
+    @property
     def events(self) -> list[Envelope]:
         """What the chain tells, of all agents."""
         name = self.path.stem
@@ -145,6 +151,8 @@ SUFFIX: Final = ".jsonl"
 ONE_SHOT: Final = "one_shot"
 #: In what a session begins with: others than the person may have written what is said in it.
 OF_OTHERS: Final = "of_others"
+#: Likewise: the mark of the repository that was there.
+REPOSITORY: Final = "repository"
 _HEAD_BYTES: Final = 4_096
 _TAIL_BYTES: Final = 2_048
 

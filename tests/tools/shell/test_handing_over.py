@@ -11,7 +11,7 @@ from processes import comes
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
 from ybs.security.paths.roots import Roots
-from ybs.tools.builtin.run_shell import RunShell, RunShellArguments
+from ybs.tools.builtin.run_shell import OutsideArguments, RunShell, RunShellArguments
 from ybs.tools.shell import jobs as room
 from ybs.tools.shell import process
 from ybs.tools.workspace import Workspace
@@ -91,6 +91,16 @@ async def test_nothing_happens_where_no_command_is_waited_for(workspace: Workspa
     await RunShell(workspace).run(RunShellArguments(command="true"), lambda _text: None)
     assert workspace.shells.send_to_background() == 0
     assert workspace.shells.running_jobs == ()
+
+
+async def test_a_command_outside_the_sandbox_stays_in_front(workspace, project) -> None:
+    written: list[str] = []
+    arguments = OutsideArguments(command=WORK)
+    running = asyncio.create_task(RunShell(workspace).run(arguments, written.append))
+    assert await comes(lambda: "out" in "".join(written))
+    assert workspace.shells.send_to_background() == 0
+    (project / "go").touch()
+    assert (await running).display["exit_code"] == 3
 
 
 async def test_a_command_stays_in_front_where_too_many_jobs_run(workspace, project, monkeypatch):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
+from itertools import pairwise
 from posixpath import basename, normpath
 
 from msgspec import Struct
@@ -87,12 +88,6 @@ _SQL = lazy(
     re.IGNORECASE,
 )
 _CODE_OPTION = lazy(r"-[a-zA-Z]*[ceErp]|--eval|--print|--execute")
-#: The same, also with the code glued to it, or named: programs, and how a word of theirs begins then.
-_CODE_WORDS = (
-    (INTERPRETERS | words_in("pypy luajit R emacs jshell"), r"-\w*[cemprBERl]|--?\w*(?:eval|print|require|import|execute|f\Z)|eval\Z"),
-    (words_in("awk gawk mawk nawk sed gsed"), r"."),
-    (words_in("make gmake just task rake"), r"[\w.-]+\s*[:+?!]*="),
-)  # fmt: skip
 _DELETING = lazy(
     r"\b(?:rmtree|removedirs|rmSync|rmdirSync|unlinkSync|rm_rf|remove_dir_all|FileUtils\.rm\w*|os\.remove|os\.unlink"
     r"|File\.delete|shutil\.move|\.unlink\(|unlink\s*[(<$*\"'])"
@@ -183,9 +178,8 @@ def _matches(reading: Reading, entry: str) -> bool:
     wanted = _wanted(entry)
     if not wanted:
         return wanted is None and _squeezed(entry) in _squeezed(reading.text)
-    words = [run.words for run in reading.runs if run.words[:1] == wanted[:1]]
     may_hold = not reading.is_clear and _may_hold(wanted, reading.scanned)
-    return may_hold or any(_covers(wanted, each) for each in words)
+    return may_hold or any(covers(wanted, run.words) for run in reading.runs)
 
 
 def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
@@ -200,11 +194,26 @@ def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
     return _holds(wanted, [wanted[0], *dict.fromkeys(following)])
 
 
-def _covers(wanted: list[str], words: list[str]) -> bool:
-    """Return whether a command is one that the entry means; `push` of `git push` must be its verb."""
-    verbs, operands = _given(wanted).operands, _given(words).operands
+def covers(wanted: list[str], words: list[str]) -> bool:
+    """Return whether a command is one that these words mean; `push` of `git push` must be its verb."""
+    if words[:1] != wanted[:1]:
+        return False
+    verbs = _given(wanted).operands
     is_verb = bool(verbs) and verbs[0].isalpha()
-    return _holds(wanted, words) and (not is_verb or operands[: len(verbs)] == verbs)
+    return _holds(wanted, words) and (not is_verb or _begins(verbs, words))
+
+
+def _begins(verbs: list[str], words: list[str]) -> bool:
+    """Return whether the first operands are these; a word behind an option may be its value (`kubectl -n x delete`)."""
+    if words[0] == "git":
+        return _given(words).operands[: len(verbs)] == verbs
+    left = list(verbs)
+    for before, word in pairwise(words):
+        if left and _normal(word) == left[0]:
+            left.pop(0)
+        elif left and word[:1] != "-" and before[:1] != "-":
+            return False
+    return not left
 
 
 def _holds(wanted: list[str], words: list[str]) -> bool:
@@ -318,12 +327,6 @@ def codes_in(run: Command) -> list[str]:
         for option, code in zip(run.words[1:], run.words[2:], strict=False)
         if _CODE_OPTION().fullmatch(option)
     ]
-
-
-def takes_code(words: Sequence[str]) -> bool:
-    """Return whether a word behind the program is itself what the program runs, or says so of the next one."""
-    codes = [code for names, code in _CODE_WORDS if stem_of(words[0].rpartition("/")[2]) in names]
-    return any(re.match(code, word) for code in codes for word in words[1:])
 
 
 @lru_cache(1024)

@@ -6,19 +6,20 @@ They run at the person's next commit, so the sandbox holds them and file tools a
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from stat import S_ISREG
 
 from ybs.config.host import Host
+from ybs.core.lazy import lazy
 from ybs.security.paths.home_links import led_into
 from ybs.security.paths.opening import read_beginning
 from ybs.security.sandbox.places import lies_in
 
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 50
-_SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\](.*)')
-_ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*=(.*)", re.DOTALL)
+_SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
+_ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*)|(?:[#;].*)?)\Z", re.DOTALL)
 #: Keys whose value is a path, then those whose value is a command, which may name a file of the project.
 _HOOKS = "core.hookspath"
 _PATHS = frozenset({_HOOKS, "init.templatedir"})
@@ -40,9 +41,28 @@ _VARIABLES = (
     *("GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER"),
 )  # fmt: skip
 _VARIABLE = "variable"
-#: Section and key in lower case, without the subsection, and the value.
+#: Settings of a repository that start no program, name no file and lead nowhere else. Those of addresses and names of remotes are looked at.
+_ADDRESSES, _REMOTES = ("remote.url", "remote.pushurl"), ("branch.remote", "branch.pushremote", "remote.pushdefault")  # fmt: skip
+_PLAIN = lazy(
+    r"(?:branch\.(?!mergeoptions=)|advice\.|color\.|column\.|gui\.|index\.|maintenance\.|pack\.|rerere\.|status\.|user\."
+    r"|core\.(?:autocrlf|bare|checkstat|commitgraph|compression|eol|filemode|hidedotfiles|ignorecase|logallrefupdates|longpaths|multipackindex"
+    r"|precomposeunicode|preloadindex|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
+    r"|trustctime|untrackedcache|whitespace)=|core\.fsmonitor=(?i:true|false)\Z|(?:commit|tag)\.gpgsign=|credential\.username="
+    r"|diff\.(?:algorithm|colormoved|renames|submodule)=|fetch\.(?:parallel|prune|prunetags|writecommitgraph)="
+    r"|extensions\.(?:compatobjectformat|objectformat|partialclone|preciousobjects|refstorage|relativeworktrees|worktreeconfig)="
+    r"|gc\.auto\w*=|gpg\.format=|http\.(?:postbuffer|version)=|lfs\.(?:access|locksverify|repositoryformatversion)=|log\.(?:date|decorate)="
+    r"|merge\.(?:conflictstyle|ff|renamelimit|renames)=|pull\.(?:ff|rebase)=|push\.(?:autosetupremote|default|followtags)="
+    r"|rebase\.(?:autosquash|autostash|updaterefs)="
+    r"|remote\.(?:fetch|gh-resolved|glab-resolved|mirror|partialclonefilter|promisor|prune|prunetags|push|skipdefaultupdate|skipfetchall|tagopt)="
+    r").*",
+    re.DOTALL,
+)
+#: An address that git reaches itself or by ssh, and no program of its own (`ext::sh x`, `helper://x`).
+_ADDRESS = lazy(r"(?:https?|ssh|git|file)://.*|(?!-|[\w+.-]*:(?::|//)).+")
+#: Section and key in lower case, and the value; of a file's also what stands in quotes in the section.
 _Entry = tuple[str, str]
-_known: dict[str, tuple[tuple[int, ...], list[_Entry]]] = {}
+_FileEntry = tuple[str, str, str]
+_known: dict[str, tuple[tuple[int, ...], list[_FileEntry]]] = {}
 
 
 def named_by_settings(host: Host, root: str) -> list[str]:
@@ -59,9 +79,29 @@ def hook_folders(host: Host, root: str) -> list[str]:
     return [path for key, path in _named(host, root) if key == _HOOKS]
 
 
-def commands(host: Host, root: str) -> list[str]:
-    """Return the commands that settings and variables of git name for a repository."""
-    return [value for key, value, _ in _settings(host, _top(root)) if _is_command(key)]
+def commands(host: Host, root: str) -> list[_Entry]:
+    """Return the commands that settings and variables of git name for a repository, each behind its key."""
+    return [(key, value) for key, value, _ in _settings(host, _top(root)) if _is_command(key)]
+
+
+def remotes_of(files: Iterable[Path]) -> set[str]:
+    """Return the names of the remotes in a repository's own settings.
+
+    Raises ValueError where a setting is none of those that are known to start no program and to lead nowhere else.
+    """
+    names, used = set[str](), set[str]()
+    for file in files:
+        entries = _entries(str(file)) or [("", "", "")]
+        for key, value, name in entries:
+            if key in _ADDRESSES and _ADDRESS().fullmatch(value):
+                names.add(name)
+            elif key in _REMOTES:
+                used.add(value)
+            elif not _PLAIN().fullmatch(f"{key}={value}"):
+                raise ValueError(f"{file.name} has {key or 'more than ybs understands'}")
+    if others := used - names - {"."}:
+        raise ValueError(f"a branch's remote is {min(others)}, which has no name")
+    return names
 
 
 def _is_command(key: str) -> bool:
@@ -92,9 +132,9 @@ def _settings(host: Host, top: str) -> Iterator[tuple[str, str, str]]:
             seen.add(file)
             entries = _entries(file)
             pending += (
-                _resolved(host, value, folder) for key, value in entries if key in _INCLUDES
+                _resolved(host, value, folder) for key, value, _ in entries if key in _INCLUDES
             )
-            yield from ((key, value, folder) for key, value in entries)
+            yield from ((key, value, folder) for key, value, _ in entries)
 
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
@@ -148,7 +188,7 @@ def _resolved(host: Host, value: str, folder: str) -> str:
     return os.path.realpath(value if value.startswith("/") else f"{folder}/{value}")
 
 
-def _entries(file: str) -> list[_Entry]:
+def _entries(file: str) -> list[_FileEntry]:
     """Return the content of a file; empty if it is missing or cannot be read."""
     try:
         status = os.stat(file)  # noqa: PTH116
@@ -169,14 +209,22 @@ def _entries(file: str) -> list[_Entry]:
     return entries
 
 
-def _parsed(text: str) -> Iterator[_Entry]:
-    section = ""
-    for line in text.replace("\r\n", "\n").replace("\\\n", "").split("\n"):
+def _parsed(text: str) -> Iterator[_FileEntry]:
+    """Yield the entries of a file, and one without a key for each line that is understood otherwise here than by git."""
+    section = name = ""
+    text = text.replace("\r\n", "\n")
+    if "\\\n" in text or len(text) >= _MOST_BYTES:  # a comment does not go on in the next line
+        yield "", "", ""
+    for line in text.replace("\\\n", "").split("\n"):
         rest = line
-        if begun := _SECTION.match(line):
-            section, rest = begun[1].lower().partition(".")[0], begun[2]
+        while begun := _SECTION.match(rest):
+            section, _, name = begun[1].lower().partition(".")
+            name, rest = begun[2] or name, begun[3]
         if entry := _ENTRY.match(rest):
-            yield f"{section}.{entry[1].lower()}", _value(entry[2])
+            value = "true" if entry[2] is None else _value(entry[2])
+            yield f"{section}.{entry[1].lower()}", value, name
+        elif rest.strip()[:1] not in ("", "#", ";"):
+            yield "", "", ""
 
 
 def _value(text: str) -> str:

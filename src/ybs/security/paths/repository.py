@@ -43,6 +43,14 @@ class Repository(Struct, frozen=True):
         return [file for file in files if os.path.lexists(file)]
 
 
+def mark_of(folder: Path) -> str:
+    """Return by what the `.git` of a folder is known again, whatever changes in it; empty where there is none."""
+    try:
+        return str((folder / ".git").lstat().st_ino)
+    except OSError:
+        return ""
+
+
 def find_repository(folder: Path) -> Repository:
     """Return the repository around a folder.
 

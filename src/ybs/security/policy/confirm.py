@@ -135,18 +135,41 @@ class Gate:
         needs: str = "",
     ) -> Allow | Deny:
         """Return whether the call may run; Deny holds the words for the model. `needs` is that of `Policy.decide`."""
-        judge = _judge(call, effect, preview, subject, needs)
-        decision = self._decided(call, effect, subject, judge)
+
+        def judging(subject: Subject) -> Judge:
+            return _judge(call, effect, preview, subject, needs)
+
+        decision = self._decided(call, effect, subject, judging(subject))
         self._warn(emit)
         if isinstance(decision, Ask):
             async with self._asking.turn:
-                # The answer before may have granted this one too.
-                decision = self._decided(call, effect, subject, judge)
-                if isinstance(decision, Ask):
-                    return await self._ask(self._completed(decision.question, subject, judge), emit)
-        if isinstance(decision, Deny):
-            emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
-        return decision
+                return await self._asked(call, effect, subject, judging, emit)
+        return _told(decision, call, emit)
+
+    async def _asked(
+        self,
+        call: ToolCall,
+        effect: Effect,
+        subject: Subject,
+        judging: Callable[[Subject], Judge],
+        emit: Emit,
+    ) -> Allow | Deny:
+        """Ask the person, unless the answer before has granted this call too; of the way out of the sandbox anew where the question is another one by then."""
+        said, shown = None, ()
+        while True:
+            judge = judging(subject)
+            decision = self._decided(call, effect, subject, judge)
+            if not isinstance(decision, Ask):
+                return _told(said if said and isinstance(decision, Allow) else decision, call, emit)
+            question = decision.question
+            if said is not None and question.warnings == shown:
+                return said
+            answer = await self._ask(self._completed(question, subject, judge), emit)
+            if isinstance(answer, Deny) or not answer.is_outside:
+                return answer
+            # What it may load can have changed while the person read.
+            said, shown = answer, question.warnings
+            subject = replace(subject, looks=subject.looks + 1)
 
     def _completed(self, question: Question, subject: Subject, judge: Judge) -> Question:
         """Return the question with what is known here: what else helps, and why a hook wants it asked."""
@@ -155,7 +178,7 @@ class Gate:
         return replace(
             question,
             can_be_kept=bool(question.grant) and self.policy.rules.can_keep,
-            remedies=(Remedy("allow_outside"),)
+            remedies=_outside_remedies(subject)
             if question.outside == "needed"
             else _remedies(self.policy, question.call.name, subject, judge),
             warnings=(why, *warnings[1:]) if wish == "ask" else warnings,  # in place of the rule's
@@ -239,6 +262,13 @@ class Gate:
         self._asking.warned = warning
 
 
+def _told(decision: Allow | Deny, call: ToolCall, emit: Emit) -> Allow | Deny:
+    """Return what was decided without a question; a refusal is an event."""
+    if isinstance(decision, Deny):
+        emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=decision.reason))
+    return decision
+
+
 def _granted(answer: Answer, question: Question) -> str:
     """Return what an answer allows from now on; nothing where it was for this call alone."""
     is_lasting = answer.is_for_session or answer.is_for_project
@@ -268,6 +298,10 @@ def _reading(call: ToolCall, refused: "OutsideRoots") -> tuple[str, Question]:
 
 def _judge(call: ToolCall, effect: Effect, preview: Preview, subject: Subject, needs: str) -> Judge:
     return lambda policy: policy.decide(call, effect, preview, subject, needs=needs)
+
+
+def _outside_remedies(subject: Subject) -> tuple[Remedy, ...]:
+    return () if subject.why_asked() else (Remedy("allow_outside"),)
 
 
 def _remedies(policy: Policy, name: str, subject: Subject, judge: Judge) -> tuple[Remedy, ...]:

@@ -47,6 +47,7 @@ ELSEWHERE = (
     "another agent runs it, with the network, and ybs cannot keep one of its commands from writing"
 )
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
+_NOT_BY_RULE = "safety.outside_sandbox does not count: {}"
 #: Where a command can be kept from changing or sending anything.
 _HOLDING: tuple[Sandboxing, ...] = ("full", "held")
 
@@ -66,7 +67,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     `in_background`: it would go on when the call has ended. `asks` says why every mode that asks at all asks about the call until something allows it. `is_alike`: the calls of the tool differ in nothing that matters
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
     sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds what
-    was changed since the session began of all that it may load. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
+    was changed since the session began of all that it may load, anew for each number of `looks`; `why_asked` says why no rule lets it out
+    unasked. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
     no single command can be kept from writing.
     """
 
@@ -87,7 +89,9 @@ class Subject(Struct, frozen=True, kw_only=True):
     offers_outside: bool = False
     outside: bool = False
     needs_outside: bool = False
-    find_changed: Callable[[], tuple[str, ...]] = tuple
+    find_changed: Callable[[int], tuple[str, ...]] = lambda _: ()
+    looks: int = 0
+    why_asked: Callable[[], str] = str
     is_elsewhere: bool = False
 
 
@@ -244,7 +248,7 @@ class Case:
             warnings = (reason if by_rule else NETWORK, *warnings)
         if self.wants_outside:
             warnings = (OUTSIDE, *warnings)
-        if self.outside == "needed" and (changed := self.subject.find_changed()):
+        if self.outside == "needed" and (changed := self.subject.find_changed(self.subject.looks)):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
         return Question(
@@ -405,7 +409,7 @@ class Policy:
         if reason := self._refusal(case):
             return Deny(reason)
         if self.mode == "bypass":
-            return Allow(is_outside=case.wants_outside or self._may_leave(case))
+            return Allow(is_outside=case.wants_outside or self._why_held(case) == "")
         if self.mode == "plan" and case.effect != "read":
             return self._planned(case, needs)
         if case.offers_network and self._is_granted(networked := case.with_network()):
@@ -417,13 +421,14 @@ class Policy:
             if case.is_touched_by(rule):
                 reason = f"the rule {stored.text} in safety.ask says to ask"
                 return self._asked(case, reason, by_rule=True)
-        if self._may_leave(case):
+        held = self._why_held(case)
+        if held == "":
             return Allow("grant", is_outside=True)
         if not case.wants_outside and self._is_granted(case):
             return Allow("grant", with_network=case.is_given_network)
         reason = self._question(case) or (needs if self._runs_held(case) else "")
-        if reason and self._is_let_out(case):
-            reason = f"{reason}; {_NOT_TRUSTED}"
+        if reason and held:
+            reason = f"{reason}; {held}"
         return self._asked(case, reason) if reason else Allow(self._unasked_by(case))
 
     def _asked(self, case: Case, reason: str, *, by_rule: bool = False) -> Decision:
@@ -473,17 +478,18 @@ class Policy:
             return "it goes on in the background"
         return case.command.writes if case.command is not None else ""
 
-    def _may_leave(self, case: Case) -> bool:
-        """Return whether the command runs outside the sandbox unasked: what it does there the project's files say, so that is trusted."""
-        return self._is_let_out(case) and self._trusts_project()
-
-    def _is_let_out(self, case: Case) -> bool:
-        """Return whether the person's own settings let the command run outside the sandbox, and nothing in it has to be looked at."""
+    def _why_held(self, case: Case) -> str | None:
+        """Return why a command that the person's own settings let run outside the sandbox does not; empty where it may, None where they do not name it."""
         if not (self._outside and case.command and case.subject.offers_outside):
-            return False
+            return None
         if self.mode == "deny" or case.subject.detail or case.warnings:
-            return False
-        return case.command.may_leave(self._outside) and not case.subject.find_changed()
+            return None
+        if not case.command.may_leave(self._outside):
+            return None
+        if not self._trusts_project():
+            return _NOT_TRUSTED
+        why = case.subject.why_asked()
+        return _NOT_BY_RULE.format(why) if why else ""
 
     def _question(self, case: Case) -> str:
         """Return why the call is asked about that no rule and no grant covers, or nothing."""

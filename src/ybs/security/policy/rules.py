@@ -15,7 +15,6 @@ from msgspec import Struct
 from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
-from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import means_repository
 from ybs.trust.project_rules import KeptKind, ProjectRules
 
@@ -25,17 +24,22 @@ if TYPE_CHECKING:
 
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w+)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w+)\.\.(?:/|\Z)")
-#: A word that no program takes for a pattern, a command, an expression or an address of a file.
-_PLAIN = lazy(r"(?!\+|(?i:.*\bfile:))[\w@%+=:,./-]*")
-#: Programs whose other words are data: messages, titles, names of branches.
-TAKE_DATA = frozenset(("git", "gh", "glab", "cd", "echo"))
-#: What a star behind `git` alone stands for; other verbs are named in the rule.
-_VERBS = """
+#: The programs that a rule lets out of the sandbox, and the verbs of each: none runs another program, loads or writes a file by a name,
+#: makes keys or logins, or works on what is not the project's. Behind one of `gh` or `glab` an action follows.
+_GIT = """
     add blame branch checkout cherry-pick clean commit describe diff fetch grep log ls-files ls-remote ls-tree merge pull push range-diff rebase
     reflog reset restore rev-list rev-parse revert rm shortlog show stash status switch tag
 """
-GIT_VERBS = frozenset(_VERBS.split())
-#: Options of `git` and of `gh` that a star stands for: they name no file and no program. Behind those in `_TEXTS` a text follows.
+VERBS = {
+    "git": frozenset(_GIT.split()),
+    "gh": frozenset(("issue", "label", "pr", "release", "run", "workflow")),
+    "glab": frozenset(("ci", "issue", "label", "mr", "release")),
+}
+_ACTIONS = """
+    approve cancel checks close comment create diff edit list merge note ready rebase reopen rerun retry review run status trace update view watch
+"""
+ACTIONS = frozenset(_ACTIONS.split())
+#: Options of `git` and of `gh` that a star stands for: they name no file, program or repository. Behind those in `_TEXTS` a text follows.
 _OPTIONS = {
     "git": lazy(
         r"--(?:abort|all|allow-empty|amend|branch|cached|continue|decorate|delete|ff-only|follow-tags|graph|include-untracked|name-only|name-status"
@@ -43,8 +47,8 @@ _OPTIONS = {
         r"|track|update|verbose|(?:author|date|format|max-count|message|pretty|since|until)=[^\n]*)?|-[aAbdlnpqruvwz]|-[aqsvn]*m|-\d+"
     ),
     "gh": lazy(
-        r"--(?:add-label|approve|assignee|base|comment|delete-branch|draft|fill|generate-notes|head|jq|json|label|limit|log|log-failed|merge|repo"
-        r"|request-changes|squash|state|watch|(?:body|notes|title)(?:=.*)?)|-[abBcdHlLmRrstwq]",
+        r"--(?:add-label|approve|assignee|base|comment|delete-branch|draft|fill|generate-notes|head|jq|json|label|limit|log|log-failed|merge"
+        r"|request-changes|squash|state|watch|(?:body|notes|title)(?:=.*)?)|-[abBcdHlLmrstwq]",
         re.DOTALL,
     ),
 }
@@ -54,8 +58,8 @@ _TEXTS = {
     "gh": (("issue", "pr", "release"), lazy(r"-[bt]|--(?:body|notes|title)")),
 }
 _TEXTS["glab"] = (("issue", "mr", "release"), _TEXTS["gh"][1])
-#: A name of a branch, a commit or a file: no pattern, and nothing that the shell or git makes more of.
-_NAME = lazy(r"(?![+-])[\w@%+=:,./^~-]*")
+#: A name of a branch, a commit or a file: no pattern, no address, and nothing that the shell or git makes more of.
+_NAME = lazy(r"(?![+-])(?!.*(?:://|@[^/]*:))[\w@%+=:,./^~-]*")
 #: What of a line stands in quotes in which the shell replaces nothing, and what it replaces elsewhere.
 _QUOTED = lazy(r"'[^']*'|\"[^\"\\$`]*\"")
 _REPLACED = lazy(r"[][*?{}\\$`\"'!#]|(?:\A|[\s:=])~")
@@ -112,32 +116,28 @@ class Rule(Struct, frozen=True):
         """Return whether the pattern covers one command of a line, without redirections and assignments."""
         if self.pattern is None or part.targets or part.sources or part.sets or not part.words:
             return False
-        return _fits(self.pattern, " ".join(part.words)) and not self._hides(part)
+        return _fits(self.pattern, " ".join(part.words)) and not self.hides(part)
 
     def lets_out(self, part: "Command") -> bool:
-        """Return whether the pattern covers one command outside the sandbox: its star stands for no place but the project either.
+        """Return whether the pattern covers one command outside the sandbox: all that its star stands for is data.
 
-        So no file of the person's is read into a commit, and no other repository's settings and hooks count.
+        Those are texts, names, and options that name no file. What reaches another repository the rule has to name itself.
         """
-        from ybs.security.commands import dangers
-
-        words = part.words
         named = (self.pattern or "").split()
-        if not self.allows_part(part):
+        if not self.allows_part(part) or not may_be_let_out(part):
             return False
-        if words[0] in TAKE_DATA:
-            return _takes_only_data(words, named)
-        names_script = len(named) > 1 and "*" not in named[1]
-        if not names_script and any(dangers.takes_code(words[at:]) for at in range(len(words))):
-            return False
-        rest = [word for word in words[1:] if word not in named]
-        lower = [re.split(r"[/=@,]", word.lower()) for word in rest]
-        is_later = any(part_of(found) or any(map(means_repository, found)) for found in lower)
-        return not is_later and all(
-            _PLAIN().fullmatch(word) and not ELSEWHERE().search(word) for word in rest
-        )
+        program = part.words[0]
+        verbs, text = _TEXTS[program]
+        has_text, is_text = part.words[1] in verbs, False
+        for word in part.words[1:]:
+            if not (is_text or _OPTIONS[program]().fullmatch(word) or _is_name(word)):
+                if word not in named:
+                    return False
+                named.remove(word)  # an option that comes again is another one
+            is_text = not is_text and has_text and bool(text().fullmatch(word))
+        return True
 
-    def _hides(self, part: "Command") -> bool:
+    def hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.
 
         The star of a pattern stands for how a program does its work, never for another program or another target.
@@ -153,13 +153,19 @@ class Rule(Struct, frozen=True):
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
-        """Return whether the rule covers the command or any part of it."""
+        """Return whether the rule covers the command or any part of it; `git push *` also covers `git -P push`."""
+        from ybs.security.commands import dangers
+
         if self.pattern is None:
             return True
         texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
-        return any(_fits(self.pattern, text) for text in texts) or (
-            not reading.is_clear and _is_among(self.pattern, reading.scanned)
-        )
+        if any(_fits(self.pattern, text) for text in texts):
+            return True
+        wanted = self.pattern.split()
+        is_open = wanted.pop() == "*" and bool(wanted) and not any("*" in word for word in wanted)
+        if is_open and any(dangers.covers(wanted, run.words) for run in reading.runs):
+            return True
+        return not reading.is_clear and _is_among(self.pattern, reading.scanned)
 
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character."""
@@ -171,27 +177,12 @@ def replaces_nothing(text: str) -> bool:
     return not _REPLACED().search(_QUOTED().sub("", text))
 
 
-def _takes_only_data(words: list[str], named: Sequence[str]) -> bool:
-    """Return whether all that a star stands for is data: texts, names and options that name no file; `cd` needs one folder."""
-    program = words[0]
-    if program == "git":
-        is_any_verb = named[1:2] in ([], ["*"])
-        verb = "".join(words[1:2])
-        if verb[:1] in ("", "-") or (is_any_verb and verb not in GIT_VERBS):
-            return False
-    if program == "cd":
-        return len(words) == 2 and _is_name(words[1])
-    if program == "echo":
-        return True
-    verbs, text = _TEXTS[program]
-    has_text = not set(verbs).isdisjoint(words[1:2])
-    is_text = False
-    for word in words[1:]:
-        is_option = bool(_OPTIONS[program]().fullmatch(word))
-        if not (is_text or is_option or word in named or _is_name(word)):
-            return False
-        is_text = not is_text and has_text and bool(text().fullmatch(word))
-    return True
+def may_be_let_out(part: "Command") -> bool:
+    """Return whether a rule could let the command out of the sandbox: it is known to run no other program."""
+    program, verb, action = (*part.words, "", "", "")[:3]
+    is_known = verb in VERBS.get(program, ()) and (program == "git" or action in ACTIONS)
+    is_more = part.targets or part.sources or part.sets
+    return is_known and not is_more and not Rule("run_shell").hides(part)
 
 
 def _is_name(word: str) -> bool:
@@ -223,10 +214,12 @@ def rule_of(text: str) -> Rule:
 
 
 def outside_rules(patterns: Sequence[str]) -> list[Rule]:
-    """Read `safety.outside_sandbox`. Raises ConfigError for a pattern that does not name its program."""
+    """Read `safety.outside_sandbox`. Raises ConfigError for a pattern that could never let anything out."""
     for pattern in patterns:
-        if "*" in pattern.split(" ")[0] or not pattern.strip():
-            raise ConfigError(f"{pattern!r} in safety.outside_sandbox does not name a program; write `git push *`")  # fmt: skip
+        program, verb, action = (*pattern.split(), "", "", "")[:3]
+        is_known = program in VERBS and (verb == "*" or verb in VERBS[program])
+        if not is_known or not ("*" in (verb, action) or program == "git" or action in ACTIONS):
+            raise ConfigError(f"{pattern!r} in safety.outside_sandbox is not a rule: only git, gh and glab run outside without a question, as in `git *` or `git push *`, each with the verbs that docs/commands.md names")  # fmt: skip
     return [Rule("run_shell", pattern.strip()) for pattern in patterns]
 
 

@@ -25,6 +25,7 @@ from ybs.tools.workspace import Workspace
 if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
     from ybs.tools.shell.jobs import Job
+    from ybs.tools.shell.leaving import Leaving
     from ybs.tools.shell.output import CommandOutput, OutputWindow
     from ybs.tools.shell.process import Ended
 
@@ -60,7 +61,12 @@ class RunShellArguments(Struct, frozen=True, kw_only=True):
 
 
 class OutsideArguments(RunShellArguments, frozen=True, kw_only=True):
-    """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed."""
+    """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed.
+
+    `is_asked`: not by a rule, so it is as in the person's own shell.
+    """
+
+    is_asked: bool = True
 
 
 class RunShell(BuiltInTool):
@@ -94,6 +100,10 @@ class RunShell(BuiltInTool):
         detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
         starter, in_background = self.workspace.shells.starter, _is_job(arguments)
         is_closed = starter.closes_network
+
+        def find_changed(_: int) -> tuple[str, ...]:
+            return self._leaving(arguments.command, folder).changed()
+
         return Subject(
             command=arguments.command.strip(),
             destroys=loss(arguments.command, folder, self.workspace.roots),
@@ -103,19 +113,18 @@ class RunShell(BuiltInTool):
             in_background=in_background,
             offers_outside=starter.may_be_left and not in_background,
             outside=arguments.outside,
-            find_changed=cache(lambda: self._changed(arguments, folder)),
+            find_changed=cache(find_changed),
+            why_asked=cache(lambda: self._leaving(arguments.command, folder).why_asked()),
         )
 
-    def _changed(self, arguments: RunShellArguments, folder: Path) -> tuple[str, ...]:
-        """Return what was changed of all that the command may load."""
-        from ybs.tools.shell.changed import changed_files  # where something may run outside
+    def _leaving(self, command: str, folder: Path) -> "Leaving":
+        from ybs.tools.shell.leaving import Leaving  # where something may run outside
 
-        workspace, jobs = self.workspace, self.workspace.shells.running_jobs
-        return changed_files(arguments.command, folder, workspace.roots, workspace.since_ns, jobs)
+        return Leaving(command, folder, self.workspace)
 
-    def outside(self, arguments: RunShellArguments) -> OutsideArguments:
+    def outside(self, arguments: RunShellArguments, *, is_asked: bool) -> OutsideArguments:
         """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
-        return OutsideArguments(**asdict(arguments))
+        return OutsideArguments(**asdict(arguments), is_asked=is_asked)
 
     def with_network(self, arguments: RunShellArguments) -> RunShellArguments:
         """Return the same call with the network open: the person gave it."""
@@ -210,7 +219,7 @@ class RunShell(BuiltInTool):
         read_only = attempts is not None
         shells, started = self.workspace.shells, monotonic()
         if isinstance(arguments, OutsideArguments):
-            launch, mark = shells.prepare_outside(arguments.command)
+            launch, mark = shells.prepare_outside(arguments.command, is_asked=arguments.is_asked)
         else:
             network = arguments.network
             launch, mark = shells.prepare(
@@ -227,7 +236,7 @@ class RunShell(BuiltInTool):
             output=output,
             watch=shells.watch,
             live=live,
-            in_front=shells.in_front,
+            in_front=None if isinstance(arguments, OutsideArguments) else shells.in_front,
             attempts=attempts,
         )
         try:

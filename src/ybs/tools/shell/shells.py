@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.security.launcher import shell_command
+from ybs.security.launcher import environ_away, shell_command
 from ybs.security.sandbox.launch import Access, Launch, Starter, outside
 from ybs.tools.shell.overflow import Outputs, OverflowFile
 
@@ -101,9 +101,12 @@ class Shells:
             launch = replace(launch, environ={**launch.environ, **caches})
         return self.marked(launch)
 
-    def prepare_outside(self, command: str) -> "tuple[Launch, CommandMark]":
-        """Say the same of a command that runs as the person's own shell would, outside of any sandbox."""
-        return self.marked(outside(command, self._roots.host.environ))
+    def prepare_outside(self, command: str, *, is_asked: bool) -> "tuple[Launch, CommandMark]":
+        """Say the same of a command that runs as the person's own shell would, outside of any sandbox; one that nobody `is_asked` about finds no program in the project."""
+        environ = self._roots.host.environ
+        return self.marked(
+            outside(command, environ if is_asked else environ_away(environ, self._roots.folders))
+        )
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
         """Return a launch whose processes carry a mark, and the mark. Raises OSError."""

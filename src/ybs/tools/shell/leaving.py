@@ -1,0 +1,148 @@
+"""Find why no rule of the person's lets a command out of the sandbox, where it acts with their keys, and what the question about it names.
+
+Only `git`, `gh` and `glab` leave by a rule, and only where it is known that they load nothing which a command in the sandbox or a
+tool could have changed: in a repository that was there before the session, whose settings start no program, without hooks. All
+else may load any file of the project, and no time or content of files says for certain that none was changed (ADR 53).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from stat import S_ISDIR
+
+from ybs.security.commands.options import operands_of
+from ybs.security.commands.wrappers import read
+from ybs.security.paths.folder_index import index_of
+from ybs.security.paths.git_settings import commands, hook_folders, named_by_settings, remotes_of
+from ybs.security.paths.repository import Repository, find_repository, mark_of
+from ybs.security.paths.roots import Roots
+from ybs.security.policy.rules import may_be_let_out
+from ybs.tools.workspace import Workspace
+
+#: Programs that git's settings start with words, and that load no file of the folder which they run in; without words none of any name does.
+_PROGRAMS = """
+    aws bat cache cat code delta difft emacsclient gh git git-credential-manager git-lfs glab gpg gpg2 less meld nano nvim ssh store subl vi vim
+    vimdiff
+"""
+_HELPERS = frozenset(_PROGRAMS.split())
+#: What of git reaches other repositories, and variables that lead it to another one.
+_REACH = frozenset(("fetch", "pull", "push", "ls-remote"))
+_LEADING = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"),
+    *("GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS"),
+)
+#: What of git's own folder says something to programs that ask it.
+_SAID = frozenset(("HEAD", "config", "hooks", "packed-refs", "refs"))
+_MOST_NAMED = 5
+#: The clock of a file system goes in steps.
+_STEP_NS = 20_000_000
+
+
+class Leaving:
+    """A command that may leave the sandbox, and where it would run."""
+
+    def __init__(self, command: str, folder: Path, workspace: Workspace) -> None:
+        self._parts, self._folder, self._workspace = read(command).parts, folder, workspace
+        self._roots = workspace.roots
+
+    def why_asked(self) -> str:
+        """Return why no rule lets it out; empty where one may."""
+        jobs = (f"{job} runs in the background" for job in self._workspace.shells.running_jobs)
+        return self._why_loading() or next(jobs, "") or next(self._by_words(), "")
+
+    def changed(self) -> tuple[str, ...]:
+        """Return what was changed since the session began of all that it may load, a few names of it, as they are shown to the person.
+
+        It goes by what the system notes of a file (`st_ctime`), which no program can set. That helps who is asked, and decides
+        nothing: a file system in memory notes no write by a mapping. A job could change all that is looked at.
+        """
+        if not self._why_loading():
+            return ()
+        since, roots = self._workspace.since_ns - _STEP_NS, self._roots
+        jobs = (f"whatever {job} writes" for job in self._workspace.shells.running_jobs[:1])
+        found = (each for root in roots.folders for each in _changed_below(str(root), since))
+        names = [*jobs, *map(roots.show, found)]
+        more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+        return (*names[:_MOST_NAMED], *more)
+
+    def _why_loading(self) -> str:
+        """Return why it may load what lies in the project; empty where it is known to load nothing of it."""
+        if not self._parts or not all(map(may_be_let_out, self._parts)):
+            return "it may load any file of the project"
+        mark = self._workspace.repository
+        if self._folder != self._roots.folder or not mark or mark_of(self._folder) != mark:
+            return "it is not at the top of a repository that was here when the session began"
+        try:
+            return next(_by_repository(find_repository(self._folder), self._roots), "")
+        except (ValueError, OSError, RuntimeError) as error:
+            return f"of the repository {error}"
+
+    def _by_words(self) -> Iterator[str]:
+        """Yield words that lead to another repository, to a file for others, or elsewhere by a link."""
+        remotes = remotes_of(find_repository(self._folder).config_files)
+        for words in (part.words for part in self._parts):
+            if words[0] == "git" and words[1] in _REACH:
+                others = (word for word in operands_of(words)[1:2] if word not in remotes)
+                yield from (f"{word} is not a remote of this repository" for word in others)
+            for word in words[2:]:
+                path = self._folder / word
+                if not os.path.lexists(path):
+                    continue
+                if words[0] != "git":
+                    yield f"{word} is a file or folder here"
+                elif os.path.realpath(path) != os.path.normpath(path):
+                    yield f"{word} is found by a link"
+
+
+def _by_repository(repository: Repository, roots: Roots) -> Iterator[str]:
+    """Yield what git could run or load here. Raises ValueError for a setting that is not known."""
+    host, top = roots.host, str(roots.folder)
+    remotes_of(repository.config_files)
+    yield from (f"{name} is set" for name in _LEADING if name in host.environ)
+    for root in map(str, roots.folders):
+        index = index_of(root).look()
+        yield from (
+            f"{roots.show(Path(path))} is a repository, too"
+            for path in index.repositories
+            if path != f"{top}/.git"
+        )
+        yield from (f"{path} could not be looked at" for path in index.unseen)
+    yield from (f"settings of git name {path}" for path in named_by_settings(host, top))
+    for key, command in commands(host, top):
+        program, *words = command.strip("! ").split() or [""]
+        if key.startswith("hook.") or (words and Path(program).name not in _HELPERS):
+            yield f"settings of git start {command}"
+        if "git-lfs" in command and os.path.lexists(f"{top}/.lfsconfig"):
+            yield "git-lfs goes by .lfsconfig"
+    for place in (*map(Path, hook_folders(host, top)), repository.common_folder / "hooks"):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            yield from (f"git has a hook {each.name}" for each in place.iterdir() if each.suffix != ".sample")  # fmt: skip
+
+
+def _changed_below(start: str, since_ns: int) -> list[Path]:
+    """Return the files that changed at a path and below it; where there are none the folders in which something was removed or renamed."""
+    changed = {
+        Path(path): S_ISDIR(status.st_mode)
+        for path, status in _all_below(start)
+        if status.st_ctime_ns >= since_ns
+    }
+    return [path for path, is_folder in changed.items() if not is_folder] or [*changed]
+
+
+def _all_below(start: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield a path and all below it; of git's own what programs ask it for, and what it runs."""
+    pending = list[str]()
+    with suppress(OSError, ValueError):
+        status = os.stat(start)  # noqa: PTH116
+        pending = [start] * S_ISDIR(status.st_mode)
+        yield start, status
+    while pending:
+        folder = pending.pop()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: each.name):
+                if folder.endswith("/.git") and entry.name not in _SAID:
+                    continue
+                if entry.name != ".git":  # it changes with each look of git's
+                    yield entry.path, entry.stat(follow_symlinks=False)
+                pending += [entry.path] * entry.is_dir(follow_symlinks=False)
