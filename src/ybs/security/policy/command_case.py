@@ -193,13 +193,6 @@ class CommandCase:
         self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
 
-    def has_words_of(self, rule: Rule) -> bool:
-        """Return whether a part has the words before a rule's last star, and maybe options between them: `git -P push`."""
-        pattern = rule.pattern or ""
-        words = pattern.removesuffix(" *")
-        has_words = words != pattern and "*" not in words
-        return has_words and bool(dangers.blocked_entry(self.reading, (words,)))
-
     @cached_property
     def writes(self) -> str:
         """Return the part that is known to write or to need the network; empty if there is none."""

@@ -192,8 +192,7 @@ class Case:
         if not rule.names(self.name):
             return False
         if self.command is not None:
-            is_denied = rule.denies_command(self.subject.command, self.command.reading)
-            return is_denied or self.command.has_words_of(rule)
+            return rule.denies_command(self.subject.command, self.command.reading)
         return rule.pattern is None or any(map(rule.covers_path, self.subject.paths))
 
     @property

@@ -104,9 +104,7 @@ class Shells:
     def prepare_outside(self, command: str, *, is_asked: bool) -> "tuple[Launch, CommandMark]":
         """Say the same of a command that runs as the person's own shell would, outside of any sandbox; one that nobody `is_asked` about finds no program in the project."""
         environ = self._roots.host.environ
-        return self.marked(
-            outside(command, environ if is_asked else environ_away(environ, self._roots.folders))
-        )
+        return self.marked(outside(command, environ if is_asked else environ_away(environ)))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
         """Return a launch whose processes carry a mark, and the mark. Raises OSError."""
