@@ -234,8 +234,8 @@ def test_pip_is_used_where_it_is_there_and_uv_where_not(tmp_path, monkeypatch):
         uv.touch(0o700)
     host = Host.of({"HOME": str(tmp_path), "PATH": f".:{elsewhere.parent}"})
     command = fetch.installer(host)
-    assert command[:2] == [sys.executable, "-P"]
-    assert command[4:7] == ["-m", "pip", "install"]
+    assert command[:3] == [sys.executable, "-I", "-S"]
+    assert "-m pip install" in " ".join(command)
     monkeypatch.setattr(fetch, "find_spec", lambda _name: None)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "venv/python"))
     assert fetch.installer(host)[:3] == [str(beside), "pip", "install"]
