@@ -236,6 +236,15 @@ async def test_incognito_and_no_saving_write_no_file_and_can_still_be_taken_back
     assert saved() == []
 
 
+async def test_a_secret_in_a_title_is_masked_wherever_the_title_is_shown(open_session: Open):
+    token = "ghp" + "_" + "x7Rt2mQp" * 4 + "Kd4w"
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            session.emit(Titled(title=f"with {token}"))
+            assert session.journal.replay.title == "with [ybs:secret:github-token#1]"
+
+
 async def test_what_is_asked_shows_all_that_a_shell_would_run(open_session: Open):
     text = "DB_PASSWORD=Zk3q9x7Lm2" + "&&./b7 make"
     question = OpenQuestion(id="1", name="run_shell", title="Run", preview=text)

@@ -157,7 +157,8 @@ class Journal:
             is_first = isinstance(event, events.SessionStarted) and self.replay.started is None
             if is_first and self.replay.title and not self.earlier:
                 self._write_title()  # it was given before there was a file
-        self.replay.add(event, number)
+        # A title is shown wherever sessions are listed.
+        self.replay.add(clean if isinstance(event, events.Titled) else event, number)
         self._check_log()
         return clean
 

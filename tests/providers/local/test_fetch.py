@@ -226,6 +226,17 @@ async def test_a_full_disk_is_noticed_before_anything_is_fetched(index, monkeypa
     assert index.asked == []
 
 
+def test_no_file_of_a_project_sets_what_the_installer_runs(tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    project.mkdir()
+    given = {"PIP_CONFIG_FILE": str(project / "pip.conf"), "UV_CONFIG_FILE": "/etc/uv.toml"}
+    host = Host.of({"HOME": str(tmp_path), "PATH": "/usr/bin", **given})
+    host.work_in(project)
+    environ = fetch._environ(host)  # pyright: ignore[reportPrivateUsage]
+    assert "PIP_CONFIG_FILE" not in environ
+    assert environ["UV_CONFIG_FILE"] == "/etc/uv.toml"
+
+
 def test_pip_is_used_where_it_is_there_and_uv_where_not(tmp_path, monkeypatch):
     monkeypatch.setattr(fetch, "find_spec", lambda name: name if name == "pip" else None)
     beside, elsewhere = tmp_path / "venv/uv", tmp_path / "opt/uv"

@@ -96,6 +96,15 @@ def test_what_runs_a_script_is_shown_with_its_libraries(place: Place):
     assert set(found.shown) == {venv, place.home / "py/3.11"}
 
 
+def test_a_program_of_the_home_folders_own_prefix_has_none_of_the_persons_data(place: Place):
+    (place.home / ".local/share/mail").mkdir(parents=True)
+    program = place.home / ".local/bin/serve"
+    program.parent.mkdir()
+    program.write_text("")
+    program.chmod(0o755)
+    assert place.resident(command=str(program)).shown == (program.parent,)
+
+
 def test_what_lies_in_the_project_is_seen_as_the_project_is(place: Place):
     (place.project / "server.py").write_text("")
     words = [str(place.project / "server.py")]

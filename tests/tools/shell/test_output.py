@@ -145,13 +145,20 @@ def test_cleaning_takes_linear_time(raw: str):
         as_seen(raw * 50_000 + "a" * 50_000 + "\b" * 50_000)
 
 
+def test_what_is_shown_live_ends_with_a_whole_word(monkeypatch):
+    monkeypatch.setattr(output, "LIVE_CHARS", 100)
+    live = OutputWindow(lambda text: None)
+    shown = live.read(0, b"a line " * 10 + b"x7Rt2mQp" * 5 + b"\n")
+    assert shown == "a line " * 10 + "\n[only some lines of the rest are shown here]\n"
+
+
 def test_the_beginning_is_shown_whole_and_then_some_lines_now_and_then(monkeypatch):
     clock = [10.0]
     monkeypatch.setattr(output, "LIVE_CHARS", 5)
     monkeypatch.setattr(output, "monotonic", lambda: clock[0])
     live = OutputWindow(lambda text: None)
     assert [live.read(0, piece) for piece in (b"ab\xc3", b"\xbc", b"")] == ["ab", "ü", ""]
-    assert live.read(0, b"defg\n") == "de\n[only some lines of the rest are shown here]\n"
+    assert live.read(0, b"defg\n") == "d\n[only some lines of the rest are shown here]\n"
     assert live.waits
     assert live.read(0, b"1\n2\n3\n4\n5") == "\n2\n3\n4\n"
     assert live.read(0, b"five\n") == ""  # too soon

@@ -159,8 +159,9 @@ def _is_program(path: Path) -> bool:
 
 
 def _is_own(folder: Path, host: Host, project: Path) -> bool:
-    """Return whether a folder is one of many: not the home folder or the project, nor one above these."""
-    is_above = any(lies_in(str(each), str(folder)) for each in (host.home, project))
+    """Return whether a folder is one of many: not the home folder, `~/.local` or the project, nor one above these or places of ybs's own."""
+    others = (host.home / ".local/share", host.home / ".config", project, *host.own_places)
+    is_above = any(lies_in(str(each), str(folder)) for each in others)
     return not is_above and len(folder.parts) > _SHORTEST
 
 
