@@ -108,10 +108,10 @@ def start_resident(
     Raises Refused for what no sandbox may open or where there is none, OSError.
     """
     home = home_of(host, resident.key)
-    own = private / "residents" / home.name if private else home
+    place = private / "residents" / home.name if private else home
     for source in (home, *([home_of(host, resident.seed)] if resident.seed else [])):
-        _copy(source, own)
-    kept = KeptFolder(own)
+        _copy(source, place)
+    kept = KeptFolder(place)
     if not may_open(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
