@@ -105,11 +105,8 @@ def persons_program(
     others = _others(also)
     places = (Path(),) if "/" in name else _folders_of(environ)
     for path in map(str, (folder / name for folder in places)):
-        try:
-            if is_away(path, others) and os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113 - a text
-                return path
-        except (OSError, ValueError):  # a folder that cannot be looked into, or no path at all
-            continue
+        if is_away(path, others) and os.path.isfile(path) and os.access(path, os.X_OK):  # noqa: PTH113 - a text
+            return path
     return None
 
 
@@ -383,9 +380,7 @@ def _safe(path: Path, others: Container[str]) -> Path | None:
             return None
     except (OSError, ValueError):  # gone, a circle of links, or no path at all
         return None
-    return (
-        real if real.name == path.name else path
-    )  # some programs go by the name that they are called
+    return real if real.name == path.name else path  # some go by the name that they are called by
 
 
 def _is_ours(path: Path) -> bool:

@@ -102,6 +102,17 @@ async def test_a_result_with_a_key_that_cannot_be_masked_whole_is_withheld(
     assert not any(line in repr((result, events.events)) for line in lines)
 
 
+async def test_the_tail_of_a_key_in_one_line_is_withheld_and_words_about_keys_are_not(
+    firewall: Firewall, key: str
+) -> None:
+    tail = key.strip().replace("\n", "\\n")[-600:]
+    words = "A file that begins with -----BEGIN PRIVATE KEY----- and ends with -----END PRIVATE KEY-----."
+    toolbox, _ = toolbox_of(firewall, Files(), run_shell=f'{tail}"', read_file=words)
+    result = await toolbox.run(call_of("run_shell"), RecordedEvents())
+    assert result.output == WITHHELD
+    assert (await toolbox.run(call_of("read_file"), RecordedEvents())).output == words
+
+
 async def test_what_was_held_back_is_shown_when_a_tool_breaks_off(firewall: Firewall) -> None:
     def behave(call: ToolCall, emit: Any) -> str:
         emit(ToolPrinted(id=call.id, text="half"))
