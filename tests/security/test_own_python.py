@@ -12,6 +12,7 @@ import pytest
 
 import ybs
 from rows import every_row
+from ybs.config import editables
 from ybs.security.launcher import python
 from ybs.security.paths import own_code
 
@@ -33,6 +34,10 @@ def test_it_runs_a_module_a_text_or_a_file(
     assert str(tmp_path) not in said(python(how, what)).path
     code = [*own_code.module_folders(), str(tmp_path)]
     monkeypatch.setattr(own_code, "module_folders", lambda: code)
+    if how == "-m":  # what `site` finds for a user, and an editable install
+        monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
+        monkeypatch.setattr(site, "USER_SITE", "/home/u/packages")
+        monkeypatch.setattr(own_code, "editable_folders", lambda: ["/of/x"])
     words = python(how, what, str(tmp_path / "out"), "a b")
     assert words[:3] == [sys.executable, "-I", "-S"]
     file = next(each for each in words if each.endswith("own_python.py"))
@@ -48,9 +53,12 @@ def test_it_runs_a_module_a_text_or_a_file(
     for name in ("USER_SITE", "ENABLE_USER_SITE"):
         monkeypatch.setattr(site, name, getattr(site, name))
     monkeypatch.delitem(sys.modules, NAME, raising=False)
+    left_out = [*editables.left_out]
+    monkeypatch.setattr(editables, "left_out", left_out)
     assert import_module(NAME).__file__ == file  # which is run as a program
     assert sys.meta_path[0].find_spec("ybs").origin == ybs.__file__
     assert sys.meta_path[0].find_spec("json") is None
+    assert ("/of/x" in left_out) is (how == "-m")
     assert (tmp_path / "out").read_text() == f"['a b'] {path}"
 
 
