@@ -27,7 +27,7 @@ from ybs.testing.script import (
 )
 
 pytestmark = pytest.mark.slow
-LINES = 150
+LINES = 300
 SENTENCE = "the cart and its coupons are added up once more, "
 MANY = 1_000_000
 

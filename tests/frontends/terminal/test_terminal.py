@@ -274,6 +274,7 @@ async def test_a_narrower_screen_is_cleared_of_lines_that_were_broken(environ, b
         up = screen.get_cursor_position(app.layout.current_window).y
         stage.size = stage.size._replace(columns=30)
         app._on_resize()
+        await stage.until(lambda: "\x1b[J" in stage.raw[before:])
         erased = stage.raw[before:].partition("\x1b[J")[0]
         moved = sum(int(rows or 1) for rows in re.findall(r"\x1b\[(\d*)A", erased))
         assert moved - up == broken
@@ -382,8 +383,10 @@ async def test_a_resize_during_a_turn_is_survived() -> None:
         stage.keys("go\r")
         await stage.sees("so far")
         stage.size = stage.size._replace(columns=30)
-        stage.terminal.window.app._on_resize()
-        await stage.settles()
+        app = stage.terminal.window.app
+        drawn = app.render_counter
+        app._on_resize()
+        await stage.until(lambda: app.render_counter > drawn)
         stage.keys("\x03")
         await stage.until(lambda: not session.is_busy)
 
@@ -448,3 +451,19 @@ async def test_nothing_is_loaded_any_more_after_leaving_at_once(monkeypatch):
     async with staged(FakeSession()):
         pass
     assert [timer.cancelled() for timer in timers] == [True]
+
+
+async def test_nothing_is_drawn_while_the_size_changes() -> None:
+    async with staged(FakeSession(hangs), prompt="go") as stage:
+        await stage.sees("so far")
+        app = stage.terminal.window.app
+        stage.size = stage.size._replace(columns=30)
+        drawn = app.render_counter
+        for columns in (31, 32):  # without a signal, as a terminal tells of it late
+            app.invalidate()
+            await stage.settles()
+            stage.size = stage.size._replace(columns=columns)
+        app._on_resize()
+        assert app.render_counter == drawn
+        await stage.until(lambda: app.render_counter > drawn)
+        await stage.until(lambda: re.search(r"^─{32}\n", stage.screen, re.MULTILINE))

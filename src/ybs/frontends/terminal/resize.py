@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.layout.screen import Screen
 
 from ybs.frontends.terminal.output import scroll_away
+
+#: Nothing is drawn until the terminal has kept its size for this long: what erases lines while a window grows would
+#: arrive when they have moved. tmux tells a new size up to .25 s after it has moved them.
+SETTLE_SECONDS = 0.3
 
 
 class SteadyApplication(Application[int]):
@@ -19,6 +24,8 @@ class SteadyApplication(Application[int]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._seen_size: Size | None = None
+        self._settling: asyncio.TimerHandle | None = None
         self._is_breaking = breaks_lines()
         self._drawn_columns = self._height = 0
         self.before_render += _call(self.follow_size)
@@ -54,11 +61,31 @@ class SteadyApplication(Application[int]):
             self.renderer.erase()
         self._height = wanted
 
+    def _redraw(self, render_as_done: bool = False) -> None:
+        if render_as_done or not self._is_settling():
+            super()._redraw(render_as_done)
+
     def _on_resize(self) -> None:
-        if self._running_in_terminal:  # an editor has the screen; all is drawn anew when it ends
+        # When an editor has the screen, all is drawn anew as it ends.
+        if self._running_in_terminal or self._is_settling():
             return
         self.follow_size()
         super()._on_resize()
+
+    def _is_settling(self) -> bool:
+        """Return whether the size has changed just now; it is drawn anew as soon as it stays."""
+        size = self.output.get_size()
+        if size != self._seen_size and self._seen_size is not None:
+            if self._settling is not None:
+                self._settling.cancel()
+            self._settling = asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._settle)
+        self._seen_size = size
+        return self._settling is not None
+
+    def _settle(self) -> None:
+        self._settling = None
+        if self.is_running:
+            self._on_resize()
 
     def _note_size(self) -> None:
         self._drawn_columns = self.output.get_size().columns

@@ -562,10 +562,12 @@ async def test_the_silence_is_over_however_often_the_question_is_drawn_anew() ->
         stage.keys("go\r")
         await stage.sees("[y] yes   [n] no")
         stage.clock.now += 0.31
+        app = stage.terminal.window.app
         for columns in (40, 100, 80):
             stage.size = Size(rows=24, columns=columns)
-            stage.terminal.window.app._on_resize()  # as SIGWINCH does
-            await stage.settles()
+            drawn = app.render_counter
+            app._on_resize()  # as SIGWINCH does
+            await stage.until(lambda drawn=drawn: app.render_counter > drawn)
         stage.keys("y")
         await stage.until(lambda: session.answers)
         assert session.answers == [YES]
