@@ -23,8 +23,8 @@ from ybs.config.host import REPOSITORY_MARKS, Host, worked_in
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
-from ybs.security.launcher import persons_program
-from ybs.security.own_programs import OwnPrograms, Start, away_from, start_folder
+from ybs.security.launcher import away_from, persons_program
+from ybs.security.own_programs import OwnPrograms, Start, start_folder
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident

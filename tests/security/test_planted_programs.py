@@ -282,8 +282,13 @@ def test_python_looks_for_modules_in_no_root(
         "OPENSSL_ENGINES": "/opt/engines",
         "PATH": trap.path,
         "NODE_PATH": ".",
+        "PIP_CONFIG_FILE": f"{trap.project}/pip.conf",
+        "GIT_SSH_COMMAND": f"{link}/ssh -x",
+        "BROWSER": f"{trap.project}/uv".replace("/p", "/%70"),
+        "YBS_HOME": f"{trap.project}/ybs",
     }
     Host.of({}).work_in(trap.project)
+    assert environ_away(given, for_ybs=True).pop("YBS_HOME") == given["YBS_HOME"]
     kept = environ_away(given)
     wanted = {"PYTHONPATH": expected.format(**names)} if expected else {}
     assert kept.pop("PATH") == os.environ["PATH"]

@@ -148,7 +148,9 @@ def command() -> list[str]:
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of the process: no key, and nothing by which a project could have code run."""
-    return environ_away({name: environ[name] for name in (*_KEPT, *_KEPT_XDG) if name in environ})
+    return environ_away(
+        {name: environ[name] for name in (*_KEPT, *_KEPT_XDG) if name in environ}, for_ybs=True
+    )
 
 
 def _spawn(command: Sequence[str], environ: Mapping[str, str]) -> tuple[int, int, int]:

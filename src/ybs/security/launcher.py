@@ -10,14 +10,16 @@ its `ldconfig`, plugins their own) the process itself judges, by `judge_start`.
 import os
 import stat
 import sys
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from errno import EACCES, ENOENT
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from ybs.config.host import worked_in
+from ybs.core.lazy import lazy
 from ybs.security.paths import own_code
 from ybs.security.paths.steps import is_away, steps
 from ybs.security.sandbox.launch import Launch
@@ -61,6 +63,12 @@ _FOLDERS = (
 )
 #: What else than a colon stands between the paths of a variable.
 _BETWEEN = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ";"}
+_BETWEEN_WORDS = lazy(r"[\s;,='\"@()]+")
+_ESCAPE = lazy(rb"%([0-9A-Fa-f]{2})")
+_HOME = lazy(r"\$\{?HOME\b\}?|~(?=/)")
+_NUMBERED: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
+#: What ybs's own Python is told as this process was: where its files lie, and its settings.
+_OF_YBS: Final = ("YBS_", "XDG_")
 _IN_FOLDER = ("/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh")
 #: What ybs's own Python begins with.
 _BEGINNING: Final = str(Path(__file__).with_name("own_python.py"))
@@ -170,11 +178,12 @@ def _lines(paths: Iterable[str]) -> str:
     return "\n".join(each for each in paths if "\n" not in each)
 
 
-def environ_away(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return variables by which a program finds no other program, library or module in what is worked in.
+def environ_away(environ: Mapping[str, str], *, for_ybs: bool = False) -> dict[str, str]:
+    """Return variables of which none leads into what is worked in, but where `for_ybs` those by which ybs knows its own folders.
 
-    What says more to Python than that is not among them: it could have code run.
+    What says more to Python than where it looks for modules is not among them: it could have code run.
     """
+    own = {each: environ[each] for each in environ if for_ybs and each.startswith(_OF_YBS)}
     kept = {name: value for name, value in environ.items() if not name.startswith("PYTHON")}
     kept |= {name: environ[name] for name in _KEPT_OF_PYTHON if name in environ}
     for name in _FOLDERS:
@@ -182,7 +191,51 @@ def environ_away(environ: Mapping[str, str]) -> dict[str, str]:
         kept.pop(name, None)
         kept |= {name: os.pathsep.join(parts)} if parts else {}
     kept.setdefault("PATH", os.defpath)
-    return kept
+    return {**away_from((), kept), **own}
+
+
+def away_from(
+    folders: Iterable[str], environ: Mapping[str, str], *, but: Container[str] = ()
+) -> Mapping[str, str]:
+    """Return the variables without anything that leads into the folders, or into what is worked in, unless it leads into one of `but`.
+
+    Search paths lose the entries that lie there, and relative and empty ones, which mean the folder a program happens to be in.
+    Other variables that name something in there, such as options, are left out.
+    """
+    others = worked_in.union(folders)
+    leads = partial(_leads_into, folders=others, but=but, home=environ.get("HOME", ""))
+    kept = {
+        name: _led_away(name, value, leads, is_bound=not but) for name, value in environ.items()
+    }
+    left = {name: value for name, value in kept.items() if value is not None}
+    if any(name.startswith(_NUMBERED) for name in environ.keys() - left.keys()):
+        left.pop("GIT_CONFIG_COUNT", None)  # git stops at one that it does not find
+    return left
+
+
+def _led_away(name: str, value: str, leads: Callable[[str], bool], *, is_bound: bool) -> str | None:
+    entries = value.split(os.pathsep)
+    left = [each for each in entries if not leads(each)]
+    if name.endswith("PATH") and is_bound:
+        left = [each for each in left if each.startswith("/")]
+    elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
+        return None  # no list of paths, so half of it would mean something else
+    return os.pathsep.join(left) if left or not value else None
+
+
+def _leads_into(entry: str, *, folders: Container[str], but: Container[str], home: str) -> bool:
+    """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`.
+
+    It may be written as an address, with escapes, or from the home folder on.
+    """
+    if not ("/" in entry or "%" in entry or "$" in entry):  # most of them
+        return False
+    unescaped = _ESCAPE().sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(entry))
+    texts = {entry, os.fsdecode(unescaped), entry.replace("\\", "")}
+    texts |= {_HOME().sub(lambda _: home, each) for each in texts}
+    words = [word for text in texts for word in (text, *_BETWEEN_WORDS().split(text))]
+    paths = {"/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word}
+    return not all(is_away(path, folders, but=but) for path in paths)
 
 
 def paths_in(name: str, environ: Mapping[str, str]) -> list[str]:

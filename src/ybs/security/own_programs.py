@@ -6,19 +6,16 @@ folder of ybs's and learns from variables where the project is; nothing in its e
 folders that tools may write (`--add-dir`) nothing leads ever: trust in a project is not about them.
 """
 
-import os
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host, worked_in
 from ybs.core.errors import ConfigError, ToolError
-from ybs.core.lazy import lazy
+from ybs.security.launcher import away_from
 from ybs.security.paths.roots import Roots
 from ybs.security.paths.steps import is_away
 
@@ -29,9 +26,6 @@ WHY_APART: Final = (
     "it started outside of the project, which is not trusted: "
     'trust in the project, or "cwd": "project" in its entry, lets it start there'
 )
-_BETWEEN = lazy(r"[\s;,='\"@()]+")
-_HOME = lazy(r"\$\{?HOME\b\}?|~(?=/)")
-_NUMBERED: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
 #: Enters the folder that stands before the command.
 _ENTER = 'cd "$0" && exec "$@"'
 
@@ -134,44 +128,3 @@ def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:
 def entering(folder: str, command: Sequence[str]) -> tuple[str, ...]:
     """Return a command line that enters a folder and runs a command there."""
     return ("/bin/sh", "-c", _ENTER, folder, *command)
-
-
-def away_from(
-    folders: Iterable[str], environ: Mapping[str, str], *, but: Container[str] = ()
-) -> Mapping[str, str]:
-    """Return the variables without anything that leads into the folders, or into what is worked in, unless it leads into one of `but`.
-
-    Search paths lose the entries that lie there, and relative and empty ones, which mean the folder a program happens to be in.
-    Other variables that name something in there, such as options, are left out.
-    """
-    others = worked_in.union(folders)
-    leads = partial(_leads_into, folders=others, but=but, home=environ.get("HOME", ""))
-    kept = {
-        name: _led_away(name, value, leads, is_bound=not but) for name, value in environ.items()
-    }
-    left = {name: value for name, value in kept.items() if value is not None}
-    if any(name.startswith(_NUMBERED) for name in environ.keys() - left.keys()):
-        left.pop("GIT_CONFIG_COUNT", None)  # git stops at one that it does not find
-    return left
-
-
-def _led_away(name: str, value: str, leads: Callable[[str], bool], *, is_bound: bool) -> str | None:
-    entries = value.split(os.pathsep)
-    left = [each for each in entries if not leads(each)]
-    if name.endswith("PATH") and is_bound:
-        left = [each for each in left if each.startswith("/")]
-    elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
-        return None  # no list of paths, so half of it would mean something else
-    return os.pathsep.join(left) if left or not value else None
-
-
-def _leads_into(entry: str, *, folders: Container[str], but: Container[str], home: str) -> bool:
-    """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`.
-
-    It may be written as an address, with escapes, or from the home folder on.
-    """
-    texts = {entry, unquote(entry), entry.replace("\\", "")}
-    texts |= {_HOME().sub(lambda _: home, each) for each in texts}
-    words = [word for text in texts for word in (text, *_BETWEEN().split(text))]
-    paths = {"/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word}
-    return not all(is_away(path, folders, but=but) for path in paths)

@@ -154,7 +154,7 @@ async def connect(host: Host) -> ServerClient:
 
 async def _started(host: Host, place: ServerPlace) -> ServerClient:
     private_file.make_folder(place.state_folder)
-    environ = environ_away(own_environ(host.environ))
+    environ = environ_away(own_environ(host.environ), for_ybs=True)
     pid = spawn(python("-m", "ybs", "serve"), b"", place.log_file, environ)
     ends_at, code = monotonic() + _START_SECONDS, None
     while monotonic() < ends_at:

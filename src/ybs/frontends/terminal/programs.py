@@ -19,7 +19,7 @@ async def run_subcommand(
     model = _model_options(session) if name == "doctor" else []
     words = python("-m", "ybs", *model, name, "--folder", str(folder), "--using", using)
     process = await start_in_loop(
-        Launch(words, environ_away(host.environ)),
+        Launch(words, environ_away(host.environ, for_ybs=True)),
         stdin=None if has_input else DEVNULL,
         stdout=None,
         stderr=None,

@@ -32,7 +32,7 @@ from ybs.providers.registry import ProviderModel
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
 from ybs.security.launcher import environ_away, persons_program, start_in_loop
-from ybs.security.own_programs import away_from, made_start_folder
+from ybs.security.own_programs import made_start_folder
 from ybs.security.sandbox.launch import Launch
 
 _CHUNK_BYTES: Final = 65_536
@@ -260,7 +260,7 @@ class CliModel(ProviderModel):
             system.write(written.system.encode(errors="replace"))
             system.flush()
             argv, takes_system = self._argv(system.name, session)
-            environ = away_from((), environ_away(self._environ))
+            environ = environ_away(self._environ)
             program = _Program(argv, self._place(), environ)
             words = self._words("" if takes_system else written.system, messages)
             try:

@@ -19,7 +19,6 @@ from ybs.core.remedies import Remedy
 from ybs.providers.local import models
 from ybs.providers.local.download import Progress, alone, digest_of, download
 from ybs.security.launcher import environ_away, persons_program, python, start_in_loop
-from ybs.security.own_programs import away_from
 from ybs.security.sandbox.launch import Launch
 
 HUB_VARIABLE = "YBS_MODEL_HUB"
@@ -167,7 +166,7 @@ def _environ(host: Host) -> dict[str, str]:
         for name, value in host.environ.items()
         if name in _KEPT or name.startswith(_KEPT_BEGINNING) or name.lower().endswith("_proxy")
     }
-    return {**away_from((), environ_away(given)), **_PIP_SETTINGS}
+    return {**environ_away(given), **_PIP_SETTINGS}
 
 
 def installer(host: Host) -> list[str]:

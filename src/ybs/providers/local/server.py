@@ -340,7 +340,7 @@ async def _start(
     )
     private_file.make_folder(slots_folder(host))  # the server asks for it
     socket_file(host).unlink(missing_ok=True)  # left by a server that was killed
-    environ = environ_away(host.environ)
+    environ = environ_away(host.environ, for_ybs=True)
     pid = process.spawn(command(), msgspec.json.encode(job), log_file(host), environ)
     try:
         server = RunningServer(

@@ -337,9 +337,8 @@ def _environ() -> Mapping[str, str]:
     """Return the variables of an editor: no secrets, and nothing that leads into a project."""
     from ybs.security.firewall.vault import without_secrets
     from ybs.security.launcher import environ_away
-    from ybs.security.own_programs import away_from
 
-    return away_from((), environ_away(without_secrets(os.environ)))
+    return environ_away(without_secrets(os.environ))
 
 
 async def _end(process: "Process") -> None:
