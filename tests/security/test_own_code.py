@@ -541,6 +541,27 @@ def test_ybs_itself_loads_nothing_more_from_a_root_and_another_program_as_before
     assert [type(each) for each in finders] == [OwnFinder]
 
 
+def test_what_a_link_of_a_root_leads_to_is_not_loaded_from_either(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Whoever puts a folder in the place of the link decides what is loaded."""
+    for folder in ("root/libs", "shared", "own"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "root/libs/lib").symlink_to("../../shared")
+    (tmp_path / "root/code").symlink_to(tmp_path / "own")
+    root = str((tmp_path / "root").resolve())
+    path = [f"{tmp_path}/root/libs/lib", f"{tmp_path}/root/code", f"{tmp_path}/shared", "relative"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(own_code, "code_in", lambda _: (f"{root}/code",))
+    monkeypatch.setattr(sys, "path", path)
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    own_code.forget_in(root)
+    assert path == [f"{tmp_path}/root/code", f"{tmp_path}/shared", "relative"]
+    monkeypatch.chdir(tmp_path / "root")
+    own_code.forget_in(root)
+    assert path == [f"{tmp_path}/root/code", f"{tmp_path}/shared"]
+
+
 def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
     package: Any = type(sys)("made_package")
     package.__file__, package.__path__ = "/p/made_package/__init__.py", ["/p/made_package"]

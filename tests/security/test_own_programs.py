@@ -186,6 +186,46 @@ async def test_a_server_without_a_sandbox_takes_none_either(attack: Attack):
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("sandbox", [True, False])
+async def test_what_an_entry_hands_on_of_the_persons_variables_leads_into_no_project(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch, sandbox: bool
+):
+    """As `"PATH": "/opt/tools/bin:${PATH}"`: `env` finds what runs the server in the clone."""
+    monkeypatch.setenv("PATH", f"{attack.project}/bin:{os.environ['PATH']}")
+    put(attack.home, "bin/mine", "#!/usr/bin/env prettier\n", 0o755)
+    env = {"PATH": "/opt/tools/bin:${PATH}", "KEY": "${KEY}"}
+    entry = {"command": "mine", "env": env, "sandbox": sandbox, "network": True}
+    entry["read"] = [sys.prefix, sys.base_prefix]  # what runs the trap
+    settings(mcpServers={"demo": entry})
+    await served(attack, sandbox=sandbox)
+    assert attack.stolen() == []
+    settings(mcpServers={"demo": {**entry, "cwd": "project"}})
+    await served(attack, sandbox=sandbox)
+    assert KEY in attack.stolen(), "where the person wants it in the project, as they had it"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("place", ["session", "home"])
+async def test_a_folder_of_path_that_was_exchanged_for_a_link_is_none_any_more(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    """A command puts the link there: it leads out of the project, as to the /tmp of the session, where the model's programs are."""
+    monkeypatch.setenv("PATH", f"{attack.project}/bin:{os.environ['PATH']}")
+    async with environment(attack) as found:
+        scratch = found.host.scratch_folder / "x/temporary"
+        for folder in (scratch, attack.home / "own"):
+            folder.mkdir(parents=True)
+        moved = (scratch if place == "session" else attack.home / "own") / "bin"
+        (attack.project / "bin").rename(moved)
+        (attack.project / "bin").symlink_to(moved)
+        await hooked(found, "prettier")
+        assert attack.stolen() == []
+        assert persons_program("prettier", environ=os.environ) is None
+        monkeypatch.setenv("PATH", f"{moved}:{os.environ['PATH']}")
+        assert (persons_program("prettier", environ=os.environ) is None) is (place == "session")
+
+
+@pytest.mark.integration
 async def test_a_server_is_told_where_the_project_is(attack: Attack, kind: str):
     (attack.project / "note").write_text("a note of the project")
     (attack.home / "servers").mkdir()

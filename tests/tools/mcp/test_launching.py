@@ -19,7 +19,7 @@ from ybs.tools.workspace import Workspace
 class Place:
     """A home with a project and programs in it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, **more: str) -> None:
         self.home, self.project = home, home / "project"
         self.project.mkdir(parents=True)
         for name in ("bin/npx", "apps/server/dist/index.js", "apps/server/package.json", "one.py"):
@@ -31,7 +31,7 @@ class Place:
         (home / "data/todo.md").write_text("")
         (home / "apps/server/package.json").chmod(0o644)
         host = host_at(home)
-        environ = {**host.environ, "PATH": f"{home}/bin:/usr/bin:/bin", "NODE_ENV": "x"}
+        environ = {**host.environ, "PATH": f"{home}/bin:/usr/bin:/bin", "NODE_ENV": "x", **more}
         self.host = type(host).of(environ)
         self.host.work_in(self.project)
         roots = Roots(self.host, self.project, (), ())
@@ -250,6 +250,14 @@ def test_packages_come_from_where_the_person_has_them_from_without_logins(place:
     assert place.resident(command="npx").declared == registry | given
     (place.home / ".npmrc").write_text("registry=https://me:pass@npm.example/\n")
     assert place.resident(command="npx").declared == given
+
+
+def test_packages_come_from_nowhere_in_a_project_that_is_not_trusted(tmp_path: Path):
+    project = (tmp_path / "home/project").resolve()
+    environ = {"UV_INDEX_URL": f"file://{project}/simple", "PIP_INDEX_URL": "https://pip.example/"}
+    found = Place(project.parent, **environ).resident(command="npx")
+    assert "UV_INDEX_URL" not in found.declared
+    assert found.declared["PIP_INDEX_URL"] == environ["PIP_INDEX_URL"]
 
 
 def test_a_pipe_in_the_place_of_settings_for_packages_is_not_waited_for(place: Place):
