@@ -157,7 +157,8 @@ def send(page: Any, text: str, key: str = "Enter") -> None:
 
 
 def answer(page: Any, key: str) -> None:
-    """Answer a question by its key, once it may be answered."""
+    """Answer a question by its key, once it may be answered, after a silence."""
+    page.wait_for_timeout(450)
     page.wait_for_selector(f".question [data-key='{key}']:not([disabled])")
     page.locator(".question").first.focus()
     page.keyboard.press(key)

@@ -273,6 +273,38 @@ def test_a_picture_and_a_file_are_attached_pasted_and_shown(serve: Serve, look: 
     assert page.locator("#attached li").count() == 0
 
 
+def test_what_is_typed_as_a_question_comes_answers_nothing(serve: Serve, look: Any, project: Path):
+    served = serve(
+        call("run_shell", command="mkdir one"), call("run_shell", command="mkdir two"), "Made."
+    )
+    page = look().enter(served)
+    send(page, "Go on")
+    page.wait_for_selector(".question")
+    page.keyboard.type("please also wait", delay=90)
+    assert page.input_value("#prompt") == "please also wait"
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(400)
+    page.keyboard.type("oy", delay=50)  # the first letter may have been an answer, until the second
+    page.wait_for_timeout(300)
+    assert page.input_value("#prompt") == "please also waitoy"
+    assert page.locator(".question [data-key]:not([disabled])").count()
+    assert not (project / "one").exists()
+    page.fill("#filter", "the")
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(400)
+    page.keyboard.press("y")
+    page.wait_for_selector(".question:has-text('mkdir two')")
+    assert (project / "one").is_dir()
+
+
+def test_a_question_takes_no_focus_from_words(serve: Serve, look: Any):
+    page = look().enter(serve(call("run_shell", command="mkdir one"), "Made."))
+    send(page, "Go on")
+    page.fill("#filter", "the")
+    page.wait_for_selector(".question")
+    assert page.evaluate("document.activeElement.id") == "filter"
+
+
 def test_a_page_that_nobody_looks_at_notifies_of_questions_and_ends(serve, look, project):
     for name in "ab":
         (project / name).write_text("text")
@@ -832,6 +864,7 @@ def test_a_command_gets_the_network_only_where_that_was_chosen(serve: Serve, loo
     page.locator(".question").focus()
     page.keyboard.press("w")
     page.wait_for_selector(".question >> text=yes, with network")
+    page.wait_for_timeout(350)
     page.keyboard.press("y")
     page.wait_for_selector("text=Made.")
 

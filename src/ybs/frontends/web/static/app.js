@@ -3,7 +3,7 @@ import { Log, make, reply } from './view.js';
 import { drawBoard } from './board.js';
 const $ = id => document.getElementById(id);
 const MODES = ['ask', 'accept-edits', 'plan', 'auto', 'deny', 'bypass'];
-const GUARD_MS = 300, BEAT_MS = 40000;
+const GUARD_MS = 300, HOLD_MS = 100, BEAT_MS = 40000;
 const tab = crypto.getRandomValues(new Uint32Array(2)).join('-');
 const store = globalThis.localStorage;
 let current = null; // { id, name, state }
@@ -262,7 +262,7 @@ function drawQuestions(questions) {
   for (const each of questions) if (!known.has(each.id)) box.append(card(each));
   if (questions.length && !known.size) {
     activity('');
-    if ($('prompt').value === '') box.firstElementChild?.focus();
+    if (!document.activeElement?.value) box.firstElementChild?.focus();
     say(`ybs asks: ${questions[0].title}`);
   } else if (!questions.length && known.size) $('prompt').focus();
 }
@@ -560,32 +560,32 @@ function step(by) {
 const withSession = act => () => { if (current) act(); };
 const ACTS = { '?': showHelp, n: newSession, j: () => step(1), k: () => step(-1), b: () => showBoard(), '/': withSession(searchHere), f: () => $('filter').focus(), u: withSession(undo),
   i: withSession(() => $('prompt').focus()), m: withSession(doing(() => send(`/mode ${MODES[(MODES.indexOf(current.state.mode) + 1) % 4]}`, { ref: 'quiet' }))), ',': showSettings };
-let escaped = 0;
+let escaped = 0, typedAt = -GUARD_MS, held = { text: '', timer: 0 };
+// A key answers only if none came just before it and none follows at once. Else it belongs to what is being typed, and goes on in the prompt.
+function pressed(event, question, wasQuiet) {
+  clearTimeout(held.timer);
+  if (!wasQuiet) { const area = $('prompt'); area.setRangeText(held.text, area.selectionStart, area.selectionEnd, 'end'); held.text = ''; return area.focus(); }
+  const box = event.key === 'w' && question.querySelector('[type=checkbox]');
+  const button = () => box || [...question.querySelectorAll('[data-key]')].find(each => each.dataset.key === event.key);
+  const isEarly = button()?.disabled, act = () => { held.text = ''; return button() ? button().click() : ACTS[event.key]?.(); };
+  event.preventDefault();
+  held = { text: event.key, timer: setTimeout(() => isEarly || !question.isConnected || act(), HOLD_MS) };
+  return undefined;
+}
 document.addEventListener('keydown', event => {
-  const isTyping = event.target.closest?.('input, textarea, select');
+  const isTyping = event.target.closest?.('input, textarea, select'), wasQuiet = event.timeStamp - typedAt >= GUARD_MS;
+  if (event.key.length === 1) typedAt = event.timeStamp;
   if (event.key === 'Escape' && !$('dialog').open) {
     if (offers.items.length) return hideOffers();
     const isTwice = event.timeStamp - escaped < 800;
     escaped = event.timeStamp;
-    if (isTwice && current?.state?.busy) return stopTurn();
-    document.activeElement?.blur();
-    return undefined;
+    return isTwice && current?.state?.busy ? stopTurn() : document.activeElement?.blur();
   }
   if (isTyping || $('dialog').open || event.ctrlKey || event.metaKey || event.altKey || $('app').hidden) return undefined;
   const question = $('questions').firstElementChild;
-  if (question) {
-    if (event.key === 'w' && question.querySelector('[type=checkbox]')) return question.querySelector('[type=checkbox]').click();
-    const button = [...question.querySelectorAll('[data-key]')].find(each => each.dataset.key === event.key);
-    if (button) {
-      event.preventDefault();
-      return event.repeat ? undefined : button.click();
-    }
-  }
-  if (ACTS[event.key]) {
-    event.preventDefault();
-    return ACTS[event.key]();
-  }
-  return undefined;
+  if (question && event.key.length === 1 && event.key !== ' ') return event.repeat ? event.preventDefault() : pressed(event, question, wasQuiet);
+  if (!ACTS[event.key]) return undefined;
+  event.preventDefault(); return ACTS[event.key]();
 });
 $('prompt').addEventListener('keydown', event => {
   if (event.isComposing) return;
