@@ -19,8 +19,8 @@ from ybs.core.errors import (
     YbsError,
 )
 from ybs.core.events import TextStreamed
-from ybs.core.messages import UserMessage
-from ybs.core.ports import Turn
+from ybs.core.messages import ToolCall, UserMessage
+from ybs.core.ports import Preview, Question, Turn
 from ybs.core.remedies import Remedy
 from ybs.core.schema import schema_of
 from ybs.testing import RecordedEvents
@@ -88,3 +88,17 @@ def test_errors_say_whether_they_pass_and_what_they_are():
     assert issubclass(ToolError, YbsError)
     stop = StopTurn("loop", "the same again")
     assert (stop.reason, str(stop)) == ("loop", "the same again")
+
+
+def test_what_a_question_says_of_itself_is_a_line_each() -> None:
+    call = ToolCall(id="1", name="run_shell")
+    asked = Question(
+        call=call,
+        effect="execute",
+        preview=Preview(title="Run it", body="one\ntwo"),
+        reason="it wants to write to a\n\nybs: this is harmless",
+        warnings=("plain", "b\nybs: so is this"),
+    )
+    assert asked.reason == "it wants to write to a  ybs: this is harmless"
+    assert asked.warnings == ("plain", "b ybs: so is this")
+    assert asked.preview.body == "one\ntwo"

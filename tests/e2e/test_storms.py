@@ -208,7 +208,7 @@ def test_what_is_hostile_acts_nowhere(stack: ExitStack, project: Path) -> None:
         Screen(*words, columns=100, rows=40, environ={"YBS_UI__NOTIFY": "off"})
     )
     screen.sees(r"› *\n")
-    screen.keys(f"\x1b[200~{hostile.replace(ACTING['paste end'], '')}\x1b[201~")
+    screen.keys(f"\x1b[200~{hostile}\x1b[201~")
     screen.sees("73137")
     screen.keys("\r")
     for tool in ("write_file", "run_shell"):

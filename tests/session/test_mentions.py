@@ -161,6 +161,15 @@ def test_a_written_mention_is_read_as_the_same_path():
     assert wrong == []
 
 
+def test_no_written_mention_is_read_as_another_file():
+    for name in ("@guide(@~/private.txt", "a@b.py", "x`@/etc/passwd", "(@~/a b"):
+        found = list(mentions_in(f"see {mention_of(shown_name(name))} now"))
+        assert [each[0].path for each in found] == [shown_name(name)], name
+    assert mention_of('a" @~/x') == '@"a\\" @~/x"'
+    for name in ("a b\\", "guide\\"):  # the backslash would be of the quote, or of what follows
+        assert mention_of(name) == ""
+
+
 def test_paths_of_pictures_are_found_as_terminals_write_them():
     cases = {
         "/tmp/a.png": ["/tmp/a.png"],

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from time import monotonic
 from typing import Any, Literal, Protocol, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from ybs.core.changes import FileChange
 from ybs.core.conversation import Conversation, Draft
@@ -131,7 +131,10 @@ class Tool(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked, and why. `grant` is what "always" stores, else `withheld` says why nothing; `remedies` help too."""
+    """What the person is asked, and why. `grant` is what "always" stores, else `withheld` says why nothing; `remedies` help too.
+
+    `reason` and each of `warnings` is one line, so that none of their words pass for a line of ybs's own.
+    """
 
     call: ToolCall
     effect: Effect
@@ -150,6 +153,12 @@ class Question(Struct, frozen=True, kw_only=True):
     agent: str = MAIN  # whose call it is
     choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
     takes_reason: bool = True  # somebody reads why a no was said
+
+    def __post_init__(self) -> None:
+        if "\n" in self.reason or any("\n" in each for each in self.warnings):
+            structs.force_setattr(self, "reason", self.reason.replace("\n", " "))
+            lines = tuple(each.replace("\n", " ") for each in self.warnings)
+            structs.force_setattr(self, "warnings", lines)
 
 
 class Answer(Struct, frozen=True, kw_only=True):

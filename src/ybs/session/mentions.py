@@ -145,12 +145,17 @@ def _path_of(single: str | None, double: str | None, bare: str | None) -> str:
 
 
 def mention_of(path: str) -> str:
-    """Write the mention of a path, as `security.names.shown_name` spells it; it needs quotes where it holds spaces."""
+    """Write the mention of a path, as `security.names.shown_name` spells it, or "" where it would be read as another one's.
+
+    It needs quotes where it holds spaces, or a second @.
+    """
     if path.startswith(("~", "$")):  # only there do they mean something else
         path = f"./{path}"
-    if not _NEEDS_QUOTES().search(path):
-        return f"@{path}"
-    return '@"' + path.replace('"', '\\"') + '"'
+    quoted = '@"' + path.replace('"', '\\"') + '"'
+    ways = (quoted,) if _NEEDS_QUOTES().search(path) else (f"@{path}", quoted)
+    wanted = [MentionReading(path)]
+    read = {each: [way[0] for way in mentions_in(f"{each} and")] for each in ways}
+    return next((each for each in ways if read[each] == wanted), "")
 
 
 def open_mention(line: str) -> tuple[str, int] | None:

@@ -63,7 +63,8 @@ class Completions:
         index.refresh()
         if not index.find("", 1):
             await index.settle(_FIRST_SECONDS)
-        return [_file(path, length) for path in index.find(query, MOST_ITEMS)]
+        files = (_file(path, length) for path in index.find(query, MOST_ITEMS))
+        return [each for each in files if each["text"].strip()]
 
 
 def _file(path: str, length: int) -> Record:

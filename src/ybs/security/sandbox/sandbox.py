@@ -12,6 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
+from ybs.security.paths.names import shown_name
 from ybs.security.paths.own_code import OWN_CODE as WHY_OWN_CODE
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Backend, Need, Starter
@@ -328,7 +329,7 @@ class Sandbox(Starter):
     def _named(self, paths: Sequence[str]) -> str:
         """Write paths as the person knows them, a few of them."""
         top = f"{self._folder}/"
-        shown = [path.removeprefix(top) for path in paths[:_MOST_NAMED]]
+        shown = [shown_name(path.removeprefix(top)) for path in paths[:_MOST_NAMED]]
         more = len(paths) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more else "")
 

@@ -122,13 +122,26 @@ def test_a_character_brings_itself_and_not_its_sequence() -> None:
 
 def test_a_paste_in_any_pieces_is_one_paste_and_its_sequences_are_no_keys() -> None:
     text = "one\x1b[13;2u\x1b[99;5u\x1b[20\r\n" + "x" * 50
-    sent = f"a\x1b[200~{text}\x1b[201~b\x1b[200~{text}\x1b[201~\r"
+    sent = f"a\x1b[200~{text}\x1b[201~b\r"
     for seed in range(40):
         cuts = sorted(random.Random(seed).choices(range(len(sent)), k=seed))
         pieces = [sent[a:b] for a, b in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
         keys = [(press.key, press.data) for press in read(*pieces)]
         paste = (Keys.BracketedPaste, text)
-        assert keys == [("a", "a"), paste, ("b", "b"), paste, (Keys.ControlM, "\r")], seed
+        assert keys == [("a", "a"), paste, ("b", "b"), (Keys.ControlM, "\r")], seed
+
+
+def test_the_end_of_a_paste_within_it_is_a_part_of_it() -> None:
+    sent = "\x1b[200~one\x1b[201~!!rm\r\x1b[201~ two\x1b[201~\r"
+    left = [0]
+    for size in range(1, len(sent) + 1):
+        found: list[KeyPress] = []
+        parser = KeyParser(found.append, lambda: left[0])
+        for start in range(0, len(sent), size):
+            left[0] = max(0, len(sent) - start - size)
+            parser.feed(sent[start : start + size])
+        keys = [(press.key, press.data) for press in found]
+        assert keys == [(Keys.BracketedPaste, "one!!rm\r two"), (Keys.ControlM, "\r")], size
 
 
 def test_a_paste_of_megabytes_is_read_within_the_time_limit() -> None:

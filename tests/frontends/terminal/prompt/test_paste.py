@@ -52,6 +52,7 @@ async def test_no_end_and_no_part_of_a_folded_paste_names_files() -> None:
     async with staged(session) as stage:
         for pasted in (inner, outer, outer + "\n \n"):
             paste(stage, pasted)
+            await stage.settles()
         stage.keys("\r")
         await stage.until(lambda: session.lines and not draft_of(stage))
         for count, pasted in enumerate((inner + "\n", outer), 1):
@@ -91,6 +92,7 @@ async def test_every_key_takes_a_folded_paste_as_one() -> None:
     async with staged(session) as stage:
         stage.keys("a")
         paste(stage, LONG)
+        await stage.sees(MARK)
         paste(stage, LONG)
         stage.keys("b")
         await stage.sees(f"a{MARK}[pasted 30 lines #2]b")

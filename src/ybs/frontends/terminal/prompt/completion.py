@@ -92,7 +92,8 @@ class YbsCompleter(Completer):
         query, length = found
         for path in self.index.find(query, MOST_PATHS):
             is_folder = path.endswith("/")
-            mention = mention_of(shown_name(path))
+            if not (mention := mention_of(shown_name(path))):
+                continue
             if is_folder:
                 mention = mention.removesuffix('"')  # it goes on in there
             yield Completion(

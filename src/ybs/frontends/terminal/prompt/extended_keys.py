@@ -6,9 +6,10 @@ https://sw.kovidgoyal.net/kitty/keyboard-protocol/ and https://invisible-island.
 import os
 import re
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from fcntl import ioctl
+from functools import partial
 from termios import FIONREAD
 from typing import TypeAlias, cast
 
@@ -16,6 +17,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
+from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
@@ -110,7 +112,9 @@ def knows_extended_keys(environ: Mapping[str, str]) -> bool:
 def read_extended(put_in: Input) -> None:
     """Have an input understand what is sent for such keys, and take long pastes in time."""
     if isinstance(put_in, Vt100Input):
-        put_in.vt100_parser = KeyParser(put_in.vt100_parser.feed_key_callback)
+        put_in.vt100_parser = KeyParser(
+            put_in.vt100_parser.feed_key_callback, partial(pending_bytes, put_in)
+        )
 
 
 def read_typed_ahead(put_in: Input, *, may_send: bool = True) -> None:
@@ -136,11 +140,21 @@ class KeyParser(Vt100Parser):
     #: How many of the next bytes were typed while the terminal made a new line of Enter.
     typed_ahead = 0
 
+    def __init__(
+        self, feed_key_callback: Callable[[KeyPress], None], pending: Callable[[], int] = int
+    ) -> None:
+        self._pending = pending  # how much has come and was not read yet
+        super().__init__(feed_key_callback)
+
     def reset(self, request: bool = False) -> None:
         """Begin anew."""
-        self._pieces: list[str] = []
-        self._tail = self._begun = ""
+        self._begun = ""
+        self._forget_paste()
         super().reset(request)
+
+    def _forget_paste(self) -> None:
+        self._pieces: list[str] = []
+        self._tail, self._is_ending = "", False
 
     def feed(self, data: str) -> None:
         """Take a piece of input."""
@@ -153,16 +167,21 @@ class KeyParser(Vt100Parser):
                 keys, self._begun = keys[: found.start()], found[0]
             if "\x1b" in keys:
                 keys = _WHOLE.sub(_key_or_nothing, _FACES.sub(_latin, keys))
-            super().feed(keys + begin + paste)
-            return
+            super().feed(keys + begin)
+            if not paste:
+                return
+            data = paste
         # The pieces are joined once, at the end: a paste of megabytes comes in thousands of them.
         self._pieces.append(data)
-        seam = self._tail + data
-        if _PASTE_END in seam:
-            text, self._pieces, self._tail = "".join(self._pieces), [], ""
-            super().feed(text)
-        else:
-            self._tail = seam[1 - len(_PASTE_END) :]
+        self._is_ending |= _PASTE_END in self._tail + data
+        self._tail = (self._tail + data)[1 - len(_PASTE_END) :]
+        if not self._is_ending or self._pending():
+            return
+        # The last end is the terminal's: what is pasted may hold some, and what follows them was not typed.
+        text, end, rest = "".join(self._pieces).rpartition(_PASTE_END)
+        self._forget_paste()
+        super().feed(text.replace(_PASTE_END, "") + end)
+        self.feed(rest)
 
     def _with_enters(self, data: str) -> str:
         """Put Enter in place of the new lines that were made of it."""
