@@ -104,18 +104,21 @@ async def test_a_long_line_is_cut_and_said(bench: Any, project: Path):
     (project / "a").write_text("x" * 2500 + "\n")
     output = (await bench.ok("read_file", path="a")).output
     assert output == f"1\t{'x' * 2500}"  # alone it has more room
-    (project / "a").write_text("x" * 2500 + "\n\n")
+    (project / "a").write_text("x " + "x" * 2500 + "\n\n")
     output = (await bench.ok("read_file", path="a")).output
     assert output.startswith(
-        f"1\t{'x' * 1700} [... 800 more characters]\n2\t\n[long lines were cut; limit=1"
-    )
+        "1\tx  [... 2,500 more characters]\n2\t\n[long lines were cut; limit=1"
+    )  # no part of what may be a token
+    (project / "a").write_text("12345678 " * 300 + "\n\n")
+    output = (await bench.ok("read_file", path="a")).output
+    assert output.startswith(f"1\t{'12345678 ' * 222} [... 702 more characters]\n2\t\n")
     (project / "a").write_text("x" * 50_000)
     output = (await bench.ok("read_file", path="a")).output
-    assert output.startswith(f"1\t{'x' * 7700} [... 42,300 more characters]\n[long lines")
+    assert output.startswith(f"1\t{'x' * 8000} [... 42,000 more characters]\n[long lines")
     assert len(output) < 10_000
     (project / "a").write_text("x" * 6_000_000)  # not all of it is held
     output = (await bench.ok("read_file", path="a")).output
-    assert output.startswith(f"1\t{'x' * 7700} [... over 900,000 more characters]\n[long lines")
+    assert output.startswith(f"1\t{'x' * 8000} [... over 900,000 more characters]\n[long lines")
 
 
 async def test_an_empty_file_is_said(bench: Any, project: Path):
@@ -148,7 +151,7 @@ async def test_offsets_out_of_the_file_are_errors(bench: Any, project: Path):
         ("“it’s” – 5 €\n".encode("cp1252"), "1\t“it’s” – 5 €"),
         ("# 这是测试\n".encode("gb18030"), "1\t# 这是测试"),
         ("# テスト\n".encode("shift_jis"), "1\t# テスト"),
-        (b"x" * 9000 + b"\n\0\n", "1\t" + "x" * 1700 + " [... 7,300 more characters]\n2\t\u2400"),
+        (b"x" * 9000 + b"\n\0\n", "1\t" + "x" * 2000 + " [... 7,000 more characters]\n2\t\u2400"),
     ],
 )
 async def test_encodings_and_line_ends_are_understood(bench, project, data, shown):

@@ -176,9 +176,23 @@ async def test_lines_between_near_matches_are_shown_once(bench: Any, project: Pa
 async def test_of_a_long_line_the_part_around_the_match_is_shown(bench: Any, project: Path):
     (project / "min.js").write_text("start" + "x" * 10_000 + "end\nstart\n")
     answered = await bench.ok("search_files", pattern="start", path="min.js", context_lines=0)
-    assert answered.output == "min.js\n1:\tstart" + "x" * 145 + " [...]\n2:\tstart"
+    assert answered.output == "min.js\n1:\tstart" + "x" * 295 + " [...]\n2:\tstart"
     output = (await bench.ok("search_files", pattern="e[n]+d", path="min.js")).output
-    assert output == "min.js\n1:\t[...] " + "x" * 50 + "end\n2-\tstart"
+    assert output == "min.js\n1:\t[...] " + "x" * 100 + "end\n2-\tstart"
+
+
+async def test_of_a_long_word_around_a_match_a_few_characters_are_shown(bench, project: Path):
+    token = "eyJ" + "x7Rt2mQp" * 300 + "end"
+    (project / "a.json").write_text(f'{{"name": "{"a " * 100}", "t": "{token}", "z": "zz"}}\n')
+
+    async def found(pattern: str) -> str:
+        return (await bench.ok("search_files", pattern=pattern, path="a.json")).output
+
+    head, after = "a.json\n1:\t", '", "z": "zz"}'
+    assert await found("eyJ") == f'{head}[...] {" a" * 45} ", "t": " [...]eyJx7Rt2mQpx[...]'
+    assert await found("p[e]nd") == f"{head}[...]pend[...] {after}"
+    assert await found("x7Rt2mQp[e]") == f"{head}[...]x7Rt2mQpend[...] {after}"
+    assert await found("zz") == f"{head}[...] {after}"
 
 
 async def test_a_very_long_line_is_searched_whole(bench: Any, project: Path):

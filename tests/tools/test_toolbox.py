@@ -316,7 +316,7 @@ def test_the_registry_gives_the_shell_its_configured_time(bench: Any):
 
 
 async def test_remarks_cannot_make_a_result_longer_than_allowed(make_bench: Any, project: Path):
-    (project / "a").write_text("x" * 500)
+    (project / "a").write_text("xx " * 170)
     names = {f"{number}{'x' * 100_000}": 1 for number in range(9)}
     answered = await make_bench(max_output_chars=600).ok("read_file", path="a", **names)
     assert len(answered.output) <= 600

@@ -44,9 +44,16 @@ def test_head_and_tail_are_whole_lines_and_the_cut_is_described():
 
 
 def test_one_long_line_is_cut_within():
-    shown = cut("a" * 500 + "b" * 500, 400)
+    shown = cut("a" * 5000 + "b" * 5000, 400)
     assert shown.startswith("a" * 50)
     assert shown.endswith("b" * 50)
+
+
+def test_no_part_of_a_long_token_is_left_beside_a_cut():
+    token = "eyJ" + "x7Rt2mQp" * 400
+    for place in range(0, 1000, 37):
+        shown = cut("12345678 " * 100 + token + " 12345678" * 100, 300 + place)
+        assert "x7Rt2mQp" not in shown
 
 
 def test_the_share_of_the_head_can_be_chosen():

@@ -158,7 +158,7 @@ def test_the_beginning_is_shown_whole_and_then_some_lines_now_and_then(monkeypat
     monkeypatch.setattr(output, "monotonic", lambda: clock[0])
     live = OutputWindow(lambda text: None)
     assert [live.read(0, piece) for piece in (b"ab\xc3", b"\xbc", b"")] == ["ab", "ü", ""]
-    assert live.read(0, b"defg\n") == "d\n[only some lines of the rest are shown here]\n"
+    assert live.read(0, b"d efg\n") == "d \n[only some lines of the rest are shown here]\n"
     assert live.waits
     assert live.read(0, b"1\n2\n3\n4\n5") == "\n2\n3\n4\n"
     assert live.read(0, b"five\n") == ""  # too soon

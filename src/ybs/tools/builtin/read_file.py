@@ -192,7 +192,7 @@ def _numbered(view: _View, longest: int) -> list[str]:
 
 
 def _cut(line: str, longest: int) -> str:
-    shown = up_to_word(line[:longest])
+    shown = up_to_word(line, longest)
     more = len(line) - len(shown)
     count = f"{more:,}" if more <= _MOST_COUNTED else f"over {_MOST_COUNTED:,}"
     return f"{shown} [... {count} more characters]"

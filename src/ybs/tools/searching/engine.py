@@ -15,7 +15,7 @@ from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, launch_reader
 from ybs.security.sandbox.launch import SandboxView
-from ybs.tools.calls.cut import from_word, up_to_word
+from ybs.tools.calls.cut import LONGEST_WORD, from_word, up_to_word
 from ybs.tools.reading.document import PROBE_BYTES, TextFile, wide_encoding
 from ybs.tools.searching.child import ChildOutput, output_of
 from ybs.tools.searching.choice import GlobChoice
@@ -392,7 +392,7 @@ def _bounded(places: dict[str, Places], most: int) -> dict[str, Places]:
 
 LONGEST_SHOWN = 300
 _BEFORE_MATCH = 100  # characters shown before a match far out in a line
-_MOST_BYTES = 4 * LONGEST_SHOWN  # around a match, before it is decoded
+_SHOWN_OF_WORD = 12  # characters, where a match is in a word that is too long to be shown whole
 
 
 class LineMatch(Struct):
@@ -465,21 +465,27 @@ def _encoding(data: bytes) -> str:
 
 
 def _shown(line: bytes, encoding: str, place: int = 0) -> str:
-    """Return the excerpt of a line: all of it, or the part around the byte `place`."""
-    start = max(place - _MOST_BYTES, 0)
-    end = place + _MOST_BYTES
+    """Return the excerpt of a line: all of it, or the part around the byte `place`.
+
+    Of a long word around that, only a few characters: it may be a token, which could not be masked in parts.
+    """
+    start, end = max(place - LONGEST_WORD, 0), place + LONGEST_WORD
     before = line[start:place].decode(encoding, "replace")
     text = before + line[place:end].decode(encoding, "replace")
     column = len(before)
     first = column - _BEFORE_MATCH if column > LONGEST_SHOWN - _BEFORE_MATCH else 0
-    if not start and end >= len(line) and len(text) <= LONGEST_SHOWN:
-        return text
-    before, found = text[first:column], text[column : first + LONGEST_SHOWN]
-    if start or first:
-        before = f"[...] {from_word(before)}"
-    if end < len(line) or first + LONGEST_SHOWN < len(text):
-        found = f"{up_to_word(found) or found} [...]"
-    return f"{before}{found}"
+    last = first + LONGEST_SHOWN
+    is_begun, is_ended = bool(start or first), end < len(line) or last < len(text)
+    begin = len(text) - len(from_word(text, first)) if is_begun else 0
+    stop = len(up_to_word(text, last)) if is_ended else len(text)
+    of_word = text[column : column + _SHOWN_OF_WORD]
+    part = f"[...]{of_word[: begin - column] if column < begin else of_word}[...]"
+    pieces = [
+        part if column < begin else "[...]" if is_begun else "",
+        text[begin:stop],
+        part if is_ended and stop <= max(column, begin) else "[...]" if is_ended else "",
+    ]
+    return " ".join(filter(None, pieces))
 
 
 BLOCK_BYTES = 16_000_000
