@@ -14,7 +14,7 @@ METADATA = "Metadata-Version: 2.3\nName: {}\nVersion: 1\n"
 
 
 class Installation:
-    """Packages as an installer links them out of its cache: `ybs` requires `helper`, and `other` nothing of theirs."""
+    """Packages as an installer links them out of its cache: `ybs` requires `helper`, and `other` nothing of theirs, nor they it."""
 
     def __init__(self, site: Path, cache: Path, link: str) -> None:
         self.site, self.cache = site, cache
@@ -56,7 +56,7 @@ def test_they_get_other_names_no_more_and_stay_what_they_are(installation, tmp_p
     file = installation.site / "helper/__init__.py"
     os.utime(file, ns=(1, 1_000_000_001))
     keep_apart(tmp_path / "stamp", lambda _: True)
-    assert installation.shared() == {"other"}
+    assert installation.shared() == set()
     assert (file.read_text(), file.stat().st_mtime_ns) == ("x = 1\n", 1_000_000_001)
     (installation.cache / "helper/__init__.py").write_text("evil = 1\n")
     assert file.read_text() == "x = 1\n"
@@ -81,7 +81,7 @@ def test_it_is_done_once_for_each_installation(installation, tmp_path: Path, mon
 def test_links_to_where_no_tool_may_write_stay(installation, tmp_path: Path):
     keep_apart(tmp_path / "stamp", lambda _: False)
     is_link = (installation.site / "ybs/__init__.py").is_symlink()
-    assert installation.shared() == ({"ybs", "helper", "other"} if is_link else {"other"})
+    assert installation.shared() == ({"ybs", "helper", "other"} if is_link else set())
 
 
 def test_what_cannot_be_changed_stays_and_stops_nothing(installation, tmp_path: Path, monkeypatch):
@@ -117,7 +117,7 @@ def test_what_has_no_metadata_and_what_is_required_twice_is_passed_over(
         f"{METADATA.format('helper')}Requires-Dist: ybs\nRequires-Dist: helper\n"
     )
     keep_apart(tmp_path / "stamp", lambda _: True)
-    assert installation.shared() == {"other"}
+    assert installation.shared() == set()
 
 
 def test_what_python_runs_at_each_start_is_made_a_file_of_its_own_too(installation, tmp_path: Path):
@@ -125,6 +125,17 @@ def test_what_python_runs_at_each_start_is_made_a_file_of_its_own_too(installati
         (installation.cache / name).write_text("import os; __import__('other').x")
         (installation.site / name).hardlink_to(installation.cache / name)
     keep_apart(tmp_path / "stamp", lambda _: True)
-    assert installation.shared() == set()
     counts = {each.name: each.stat().st_nlink for each in installation.site.glob("*.p*")}
-    assert counts == {"sitecustomize.py": 1, "hook.pth": 1, "named.py": 2}
+    assert counts == {"sitecustomize.py": 1, "hook.pth": 1, "named.py": 1}
+
+
+def test_of_what_is_not_required_only_modules_that_may_be_loaded_become_files_of_their_own(
+    installation, tmp_path: Path, monkeypatch
+):
+    monkeypatch.setattr(own_files, "_LARGEST_BYTES", 1_000)
+    for name, size in (("small.so", 10), ("large.so", 1_001), ("data.bin", 10)):
+        (installation.cache / "other" / name).write_bytes(bytes(size))
+        (installation.site / "other" / name).hardlink_to(installation.cache / "other" / name)
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    counts = {each.name: each.stat().st_nlink for each in (installation.site / "other").iterdir()}
+    assert counts == {"__init__.py": 1, "small.so": 1, "large.so": 2, "data.bin": 2}

@@ -1,8 +1,8 @@
 """Files of ybs's own installation that have a second name: an installer linked them out of its cache into several environments.
 
 https://docs.astral.sh/uv/reference/settings/#link-mode: hard links are uv's default on Linux. Whoever may write the other name, in the
-`.venv` of a project, writes ybs. So before tools may work anywhere, ybs, all that it requires and what Python runs before it become files of their own, once for
-each installation.
+`.venv` of a project, writes ybs. So before tools may work anywhere, ybs, all that it requires, and each module beside it (a package may load one that it does
+not require, and a `*.pth` too) become files of their own, once for each installation.
 """
 
 import os
@@ -19,7 +19,9 @@ from ybs.config import private_file
 from ybs.core.errors import ConfigError
 
 _NAME = re.compile(r"[\w.-]+")
-_WORD = re.compile(r"\w+")
+_MODULES = (".py", ".so", ".pth")
+#: Of packages that ybs does not require; libraries for learning machines are larger, and nothing of ybs loads them.
+_LARGEST_BYTES = 50_000_000
 
 
 def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = True) -> None:
@@ -34,7 +36,7 @@ def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = 
             return
         if private_file.read(stamp) == _state(site):
             return
-        for path in chain(_files(), _started(site)):
+        for path in chain(_files(), _modules(site)):
             with suppress(OSError):
                 _keep_apart(path, leads_to)
         if writes:
@@ -94,16 +96,12 @@ def _files() -> Iterator[Path]:
         yield from (Path(str(found.locate_file(each))) for each in found.files or ())
 
 
-def _started(site: Path) -> Iterator[Path]:
-    """Yield the files that Python itself runs at each start: lines of `*.pth`, and what they name beside them."""
-    names = {"sitecustomize", "usercustomize"}
-    for file in site.glob("*.pth"):
-        yield file
-        lines = file.read_text("utf-8", errors="replace").splitlines()
-        names.update(*(_WORD.findall(line) for line in lines if line.startswith("import")))
-    for name in names:
-        yield site / f"{name}.py"
-        yield from (site / name).rglob("*")
+def _modules(site: Path) -> Iterator[Path]:
+    """Yield what Python may load or read at its start."""
+    for folder, _, names in os.walk(site):
+        for path in (Path(folder, each) for each in names if each.endswith(_MODULES)):
+            if path.lstat().st_size <= _LARGEST_BYTES:
+                yield path
 
 
 def _names(required: Iterable[str], *, with_extras: bool) -> Iterator[str]:
