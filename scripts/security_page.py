@@ -60,7 +60,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **What runs later.** One table (`src/ybs/security/paths/autorun.py`) names the files that other programs act on by themselves (editors, shells, hook
   managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
-  (`core.hooksPath`, `include.path`, filters, aliases). For commands those are read-only that run on this machine and lie at the top of the project,
+  (`core.hooksPath`, `include.path`, filters, aliases). Where you start ybs in your home folder, what is hidden there, what lies where `PATH` leads to and each executable file counts too. For commands those are read-only that run on this machine and lie at the top of the project,
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are

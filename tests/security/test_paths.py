@@ -257,6 +257,27 @@ def test_p18_files_that_run_later_are_named(roots: Roots, project: Path, path: s
     assert roots.autorun_part(project / path) == part
 
 
+def test_where_the_home_folder_is_the_project_what_is_started_from_there_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (home / "tools").mkdir()
+    (home / "tools" / "run").touch(mode=0o755)
+    folders = [home, home / "bin", home / "npm" / "bin", Path("/usr/bin")]
+    monkeypatch.setenv("PATH", ":".join(map(str, folders)))
+    roots = Roots(this_host(), home, ("./",))
+    parts = {
+        "bin/new": "bin",
+        "npm/lib/claude/cli.js": "npm",
+        "tools/run": "tools/run",
+        ".bashrc": ".bashrc",
+        "tools/new": "",
+        "notes.txt": "",
+    }
+    assert {each: roots.autorun_part(home.resolve() / each) for each in parts} == parts
+    inner = Roots(this_host(), home / "tools", ("./",))
+    assert not inner.autorun_part(home.resolve() / "tools" / "run")
+
+
 def test_blocked_paths_inside_a_folder_are_known(home: Path, project: Path):
     roots = Roots(this_host(), home, ("./",), BLOCKED)
     assert roots.holds_blocked(home)

@@ -322,15 +322,27 @@ class Roots:
         names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
         found = next(filter(None, parts), "") or self._named_by_settings(str(path))
-        return found or self._hidden_at_home(str(path))
+        return found or self._of_home(str(path))
 
-    def _hidden_at_home(self, real: str) -> str:
-        """Return the hidden part of the home folder that a path lies in, where a root holds all of that: shells and programs read it."""
+    def _of_home(self, real: str) -> str:
+        """Return the part of a path by which shells and programs read or start it, where a root holds all of the home folder.
+
+        That is what is hidden there, what lies where PATH leads to (`~/npm` for `~/npm/bin`), and each executable file.
+        """
         home = os.path.realpath(self.host.home)
         if not (lies_in(real, home) and any(lies_in(home, root) for root in self._roots)):
             return ""
         top = real[len(home) + 1 :].partition("/")[0]
-        return top if top.startswith(".") else ""
+        if top.startswith("."):
+            return top
+        if Path(real).is_file() and os.access(real, os.X_OK):
+            return self.show(Path(real))
+        for each in self.host.environ.get("PATH", "").split(os.pathsep):
+            place = Path(os.path.realpath(each))
+            place = place if str(place.parent) == home else place.parent
+            if str(place) != home and lies_in(str(place), home) and lies_in(real, str(place)):
+                return self.show(place)
+        return ""
 
     def _named_by_settings(self, real: str) -> str:
         from ybs.security.paths.git_settings import named_by_settings
