@@ -155,6 +155,13 @@ def test_a_link_of_the_project_that_is_not_followed_is_told(project: Path, tmp_p
     assert notes[0].startswith("AGENTS.md was not read: it is a link that leads out of the project")
 
 
+def test_a_second_name_of_another_file_is_not_read_and_told(project: Path, home: Path):
+    (project / "AGENTS.md").hardlink_to(put(home / ".bash_history", "PRIVATE"))
+    sections, notes = told(project)
+    assert sections == []
+    assert [each.endswith("or a hard link.") for each in notes] == [True]
+
+
 def test_the_persons_own_links_are_followed_and_open_files_told(project: Path, home: Path):
     target = put(home / "dotfiles/soul.md", "calm")
     this_host().config_folder.mkdir(parents=True)

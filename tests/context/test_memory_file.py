@@ -59,6 +59,7 @@ def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: 
     (tmp_path / "outside.md").write_text("secret of another place")
     (folder / "link.md").symlink_to(tmp_path / "outside.md")
     (folder / "inner.md").symlink_to(good)
+    os.link(tmp_path / "outside.md", folder / "hard.md")
     (folder / "folder.md").mkdir()
     (folder / "notes.txt").write_text("no note")
     (folder / ".hidden.md").write_text("no note")
@@ -67,11 +68,21 @@ def test_what_is_no_file_of_text_is_left_out_and_named(project: Path, tmp_path: 
     assert [each.text for each in memories.search("good place secret")] == ["a good one"]
     reasons = {each.name: each.reason for each in memories.unread}
     assert set(reasons) == {
-        *("2026-bad.md", "big.md", "pipe.md", "link.md", "inner.md", "folder.md", "dev.md")
+        *(
+            "2026-bad.md",
+            "big.md",
+            "pipe.md",
+            "link.md",
+            "inner.md",
+            "folder.md",
+            "dev.md",
+            "hard.md",
+        )
     }
     assert reasons["big.md"] == "it is larger than 64,000 bytes"
     assert reasons["2026-bad.md"] == "it is not UTF-8 text"
-    assert reasons["pipe.md"] == reasons["folder.md"] == "it is not a regular file"
+    assert reasons["hard.md"] == reasons["pipe.md"] == reasons["folder.md"]
+    assert reasons["pipe.md"] == "it is not a regular file, or a hard link"
 
 
 def test_links_on_the_way_to_what_a_project_brings_are_not_followed(project: Path, tmp_path: Path):

@@ -114,3 +114,24 @@ def test_a_link_to_the_project_itself_leaves_no_sandbox_and_runs_nothing(
     (home / place).symlink_to(project)
     with pytest.raises(Refused, match="blocked path"):
         see(Host.of({"HOME": str(home)}), project)
+
+
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+def test_a_second_name_in_the_project_opens_no_closed_file_and_changes_no_setting(
+    make: Callable[..., Backend], project: Path, home: Path
+) -> None:
+    for name in (".pgpass", ".config/ybs/keys.json", ".bashrc", ".config/mytool"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"{CANARY} of {name}")
+        (project / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        os.link(home / name, project / "docs" / name)
+    os.link(project / "docs" / ".bashrc", project / "docs" / "again")
+    names = ".pgpass .config/ybs/keys.json .bashrc .config/mytool again"
+    script = f"for each in {names}; do cat docs/$each; echo x >docs/$each; done"
+    found = said(make(project, home), project, script)
+    assert f"{CANARY} of .bashrc" in found
+    assert f"{CANARY} of .config/mytool" in found
+    assert ".pgpass" not in found.replace("docs/.pgpass", "")
+    assert "keys.json" not in found.replace("docs/.config/ybs/keys.json", "")
+    for name in (".pgpass", ".config/ybs/keys.json", ".bashrc", ".config/mytool"):
+        assert (home / name).read_text() == f"{CANARY} of {name}"

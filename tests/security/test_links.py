@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.security.paths import roots as links
-from ybs.security.paths.roots import BlockedFiles, Roots
+from ybs.security.paths import second_names as links
+from ybs.security.paths.roots import Roots
+from ybs.security.paths.second_names import BlockedFiles
 
 
 @pytest.fixture

@@ -92,9 +92,9 @@ def read_own(path: Path) -> Beginning | str | None:
 
 
 def read_in_project(path: Path, top: Path) -> Beginning | None:
-    """Read a file of the project, if it really lies in it.
+    """Read a file of the project, if it really lies in it and nowhere else.
 
-    A link may lead to a Markdown file of the project and nowhere else: not out of it, not to its `.env`.
+    A link may lead to a Markdown file of the project: not out of it, not to its `.env`. A hard link may be to any file of the person's.
     """
     try:
         is_link = stat.S_ISLNK(path.lstat().st_mode)
@@ -114,7 +114,8 @@ def _read_held(real: Path, top: Path) -> Beginning | None:
         handle = place.open(_FLAGS)
     with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
         facts = os.fstat(handle)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_uid not in {0, os.getuid(), _owner(top)}:
+        is_single = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
+        if not is_single or facts.st_uid not in {0, os.getuid(), _owner(top)}:
             return None
         return _begun(file.read(MOST_BYTES), facts)
 

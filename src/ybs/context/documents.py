@@ -40,6 +40,7 @@ from ybs.context.document_text import without_hidden_characters
 from ybs.context.prompt import Section
 from ybs.core.decoding import decodable
 from ybs.core.errors import ConfigError
+from ybs.security.paths.second_names import identity
 
 _LEAST_TOKENS = 60  # a budget never shrinks below this
 
@@ -100,13 +101,13 @@ class _Reader:
 
     def _project_one(self, path: Path) -> _Found | None:
         beginning = read_in_project(path, self._top)
-        if beginning is None and not path.is_symlink():
+        if beginning is None and not (path.is_symlink() or any(identity(str(path)))):
             return None
         is_here = path.is_relative_to(self._folder)
         up = len(self._folder.parts) - len(path.parent.parts)
         source = str(path.relative_to(self._folder)) if is_here else "../" * up + path.name
         if beginning is None:
-            why = "it is a link that leads out of the project, or to something other than a Markdown file"
+            why = "it is a link that leads out of the project, or to something other than a Markdown file, or a hard link"
             self._tell(f"{source} was not read: {why}.")
             return None
         return self._found(source, path.name, beginning, can_be_read=is_here)

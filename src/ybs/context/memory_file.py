@@ -194,11 +194,12 @@ def _stamp(name: str, folder: int) -> str:
 
 def _text(name: str, folder: int) -> str | Unread:
     try:
-        data = read_beginning(name, MOST_READ + 1, folder=folder)
+        is_several = os.stat(name, dir_fd=folder, follow_symlinks=False).st_nlink > 1
+        data = None if is_several else read_beginning(name, MOST_READ + 1, folder=folder)
     except OSError as error:
         return Unread(name, error.strerror or str(error))
     if data is None:
-        return Unread(name, "it is not a regular file")
+        return Unread(name, "it is not a regular file, or a hard link")
     if len(data) > MOST_READ:
         return Unread(name, f"it is larger than {MOST_READ:,} bytes")
     try:

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from pathlib import Path
+from time import monotonic
 
 from msgspec import Struct
 
@@ -10,6 +12,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.second_names import second_names
 
 #: Programs, libraries and their settings: the same for everybody on the machine.
 SYSTEM = (
@@ -155,6 +158,7 @@ def see(
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
     linked = _linked(real_home, (*opened, *seen))
     kept = _kept_in(shown, real_home, opened)
+    again = _named_again((*hidden, *credentials.SYSTEM), opened, int(monotonic()) // 60)
     folders = frozenset(shown)
     return Places(
         host=host,
@@ -164,7 +168,9 @@ def see(
         readable=tuple(dict.fromkeys(seen)),
         blocked=hidden,
         covered=tuple(
-            path for path in dict.fromkeys((*hidden, *linked, *kept)) if _lies_in_one(path, folders)
+            path
+            for path in dict.fromkeys((*hidden, *linked, *kept, *again))
+            if _lies_in_one(path, folders)
         ),
         uid=os.getuid() if uid is None else uid,
     )
@@ -201,6 +207,11 @@ def system_folders() -> Iterator[tuple[str, str]]:
             yield folder, str(Path(folder).readlink())
         elif Path(folder).is_dir():
             yield folder, ""
+
+
+@lru_cache(8)
+def _named_again(closed: tuple[str, ...], folders: tuple[str, ...], _minute: int) -> list[str]:
+    return second_names(closed, folders)
 
 
 def _lies_in_one(path: str, folders: Set[str]) -> bool:
