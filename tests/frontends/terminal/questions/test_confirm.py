@@ -321,6 +321,20 @@ async def test_arrows_and_enter_answer_and_a_wrong_key_says_what_is_expected() -
         assert session.answers == [YES]
 
 
+@pytest.mark.parametrize("arrow", ["\x1b[A", "\x1b[B"])
+async def test_an_arrow_that_came_too_soon_marks_nothing(arrow: str) -> None:
+    session = FakeSession(asks(question_of()))
+    async with staged(session, prompt="go") as stage:
+        await stage.sees("[y] yes")
+        stage.keys(arrow)
+        await stage.sees("before the question could be read")
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.sees("press y, n")
+        assert session.answers == []
+        stage.keys("\x03")
+
+
 @every_row("key", ["x", "", "yes", "\r", " ", "5", "0"])
 async def test_any_other_key_answers_nothing(key: str) -> None:
     choice = PendingQuestion(question_of(), FakeClock())

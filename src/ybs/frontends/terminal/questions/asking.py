@@ -143,7 +143,7 @@ class TerminalQuestions:
         }
         if act := acts.get(key):
             act()
-        elif key in _ARROWS:
+        elif key in _ARROWS and was_over:
             choice.move(_ARROWS[key])
             self._show()
         elif choice.wants_words and was_over and (text.isprintable() or key is Keys.BracketedPaste):
