@@ -64,3 +64,15 @@ def test_nothing_shorter_than_a_secret_is_searched(firewall, searches):
     assert firewall.find("pwd=abc") == ()
     assert firewall.are_clean(["", "pwd=abc"])
     assert searches == []
+
+
+def test_no_flood_of_secrets_has_an_older_one_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ybs.security.firewall.vault._MOST_KNOWN", 3)
+    firewall, first = Firewall(), "q8Zk2Lm9-Rt4Vb"
+    placeholder = firewall.mask(f"DB_PASSWORD={first}").partition("=")[2]
+    assert placeholder.startswith("[ybs:secret:")
+    for number in range(5):
+        firewall.mask(f"API_PASSWORD=w7Yh1Jp0-{number}Ua2Qe")
+    for text in ("{}", "x={}; y", '"{}"', "a: {},", "key:{}"):
+        assert firewall.mask(text.format(first)) == text.format(placeholder)
+    assert firewall.mask("nothing of it") == "nothing of it"

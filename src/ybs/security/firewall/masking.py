@@ -97,7 +97,7 @@ class _Search:
 
     def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
         """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
-        plain = exact(data, self._known)
+        plain = [*exact(data, self._known), *self._vault.older_spans(data)]
         found: list[Span] = []
         if not self._is_question:  # a part may be the name of a program
             found = [*exact(data, self._parts), *self._vault.key_spans(data)]

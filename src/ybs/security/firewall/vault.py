@@ -3,6 +3,7 @@
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 
 from ybs.core.lazy import lazy
 from ybs.security.firewall.checks import is_random, is_word
@@ -66,6 +67,7 @@ _PATH = lazy(r"(?:~|\.{0,2})/[\w./ -]*|[A-Za-z]:\\.*")
 _TEMPLATE = lazy(
     r"\$\{[^}]*\}|\$\([^)]*\)|\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+)|\{\{[^}]*\}\}|<[^<>]*>|\[[^\[\]]*\]"
 )
+_WORD, _NARROW_WORD = lazy(rb"[^\s\"'`,;]{8,}"), lazy(rb"[^\s\"'`,;=:]{8,}")
 _DIGIT = lazy(rb"[0-9]")
 #: No folder is named by so many letters and digits in a random order.
 _LEAST_RANDOM = 12
@@ -148,6 +150,14 @@ class Vault:
     def parts(self) -> list[tuple[bytes, str]]:
         """Return the long parts of values that stood in several lines, with their kinds."""
         return list(self._parts.items())[-_MOST_KNOWN:] if self._parts else []
+
+    def older_spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Yield where values that are not among the newest `known` stand as words: a file of thousands must not have others forgotten."""
+        if len(self._values) <= _MOST_KNOWN:
+            return
+        for word in chain(_WORD().finditer(data), _NARROW_WORD().finditer(data)):
+            if placeholder := self._placeholders.get(word[0].decode(errors="surrogateescape")):
+                yield *word.span(), placeholder.split(":")[2].split("#")[0]
 
     def key_spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
         """Yield where pieces of the lines of private keys stand, wherever those were cut."""
