@@ -269,8 +269,9 @@ async def test_a_message_is_what_is_said_of_the_committed_paths(
 
 
 async def test_new_files_that_hold_keys_by_their_name_are_left_out(pit: Sandpit):
-    names = [".env", ".env.local", "deploy/id_ed25519", "tls.PEM", ".netrc"]
-    fine = [".env.example", "environment", "id_rsa.pub"]
+    names = [".env", ".env.local", "deploy/id_ed25519", "tls.PEM", ".netrc", ".npmrc", "prod.env"]
+    names += ["aws/credentials", "kubeconfig", "x.ppk", "service-account-1.json", "id_ed25519_sk"]
+    fine = [".env.example", "environment", "id_rsa.pub", "example.env", "credentials.py"]
     one = committer(pit.top)
     made = await turn(one, pit, dict.fromkeys((*names, *fine), "x\n"))
     assert made is not None

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ybs.core.folder_names import OTHERS
 from ybs.core.lazy import lazy
 from ybs.git.hardening import GitError
+from ybs.security.paths.credentials import NAMES as KEY_NAMES
 from ybs.security.paths.repository import under_way
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ _SECRET = "they are new, and such files hold keys and passwords"  # noqa: S105 -
 #: Why files are left out that commands made: caches, build folders, downloads; `git add` is the person's word on them.
 MADE = "commands made them"
 _SECRET_NAME = lazy(
-    r"\.env(?:\.(?!example$|sample$|template$|dist$|defaults$).*)?|\.envrc|id_(?:rsa|dsa|ecdsa|ed25519)"
-    r"|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx)|\.netrc|_netrc|\.pgpass|\.git-credentials|\.htpasswd",
+    r"\.env(?:\.(?!example$|sample$|template$|dist$|defaults$).*)?|(?!(?:example|sample|template|default)s?\.).*\.env|\.envrc"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|.*\.(?:pem|key|p12|pfx|ppk|jks|keystore|kdbx|tfstate)|\.htpasswd|kubeconfig"
+    r"|service-?account.*\.json",
     re.IGNORECASE,
 )
 #: What git shows without quotes. Attributes may say what becomes of other files.
@@ -159,4 +161,5 @@ def is_build_product(path: str) -> bool:
 
 
 def _is_secret(path: str) -> bool:
-    return _SECRET_NAME().fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
+    name = os.path.basename(path)  # noqa: PTH119
+    return name in KEY_NAMES or _SECRET_NAME().fullmatch(name) is not None

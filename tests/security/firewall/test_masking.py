@@ -122,6 +122,20 @@ def test_x02_a_token_on_two_lines_is_masked_with_the_line_end(
     assert firewall.mask(text) == "see [ybs:secret:github-token#1] there"
 
 
+def test_no_beginning_of_a_word_is_let_go_before_its_end_is_judged() -> None:
+    own, token = (
+        "Tq9xLm4" + "Vb2RkWe" + "7Hs!Zk8Nc" + "3Wd6Yf",
+        "ghp" + "_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5",
+    )
+    coloured = f"\x1b[01;31m\x1b[K{token[:20]}\x1b[m\x1b[K{token[20:]}"
+    for secret, shown in ((own, own), (token, coloured)):
+        stream = StreamMask(Firewall(own=[own]))
+        live = stream.feed(f"login with {shown}\n") + stream.feed("more\n") + stream.close()
+        assert secret[:8] not in live
+        assert "[ybs:secret:" in live
+        assert live.endswith("\nmore\n")
+
+
 @pytest.mark.parametrize(
     "sign",
     [

@@ -242,6 +242,8 @@ def _before_open_lines(held: str, cut: int) -> int:
         if found is None:
             break
         cut = found.start()
+        while cut > start and held[cut - 1] not in _SPACE:  # no cut within a word
+            cut -= 1
         if held[start:cut].strip():
             break  # it begins in this line
     return cut
