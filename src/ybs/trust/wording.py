@@ -15,10 +15,10 @@ from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
 from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
-from ybs.trust.reach import WHOLE, CommandReach
+from ybs.trust.reach import WHOLE, Command, CommandReach
 
-#: Finds what the words of a command reach.
-Find: TypeAlias = Callable[[tuple[str, ...]], CommandReach]
+#: Finds what a command reaches.
+Find: TypeAlias = Callable[[Command], CommandReach]
 #: A longer line is compared in pieces, in characters.
 _LONGEST_LINE = 400
 _PIECE = lazy(r"[^\s;]{1,200}[\s;]*|[\s;]+")
@@ -63,13 +63,17 @@ def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
             yield Item(place=place, words=f"sets {dotted((name,))} to {plain(value)}")
 
 
-def commands_in(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the words of each command in powerful settings: one text for a shell, several for a program started without."""
+def commands_in(tree: Mapping[str, Any]) -> Iterator[Command]:
+    """Yield each command in powerful settings: those of hooks are a shell's, all others programs that are started without one."""
     for name, value in tree.items():
-        entries = value.values() if is_object(value) else [value]
-        for entry in entries:
-            words = texts_of(entry)
-            yield from zip(words) if name == "hooks" else [words] if words else ()
+        if name == "hooks":
+            yield from words_in(value)
+            continue
+        for entry in value.values() if is_object(value) else [value]:
+            if name == "profiles" and is_object(entry):
+                yield from commands_in(entry)
+            elif words := texts_of(entry):
+                yield words
 
 
 def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Iterator[Item]:
@@ -78,7 +82,7 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
         for hook in _hooks_in(groups):
             command = hook["command"]
             what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
-            if words := _open_words(what, reach((command,)), hook.get("project")):
+            if words := _open_words(what, reach(command), hook.get("project")):
                 yield Item(place=place, words=words)
     for name, server in _entries(tree.get("mcpServers")):
         if is_object(server) and "command" in server and (texts := texts_of(server)):
