@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from ybs.config.addresses import origin_of
+from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.presets import PRESETS
 from ybs.config.review import Review, VariableUse
@@ -47,6 +47,7 @@ OF_THE_PROJECT = "project"
 #: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
 ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
+_UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash or space"
 _SHORTEST_KEY = 8
 _OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents"})
 #: A project adds entries to these sections and changes none of the user's.
@@ -62,6 +63,7 @@ class Powerful(Struct, frozen=True):
     values: dict[str, Any]
     never: list[tuple[str, ...]]
     reading: list[tuple[str, ...]]
+    unclear: list[tuple[str, ...]]
 
     def warn(self, document: SettingsDocument) -> None:
         """Say what is left out although the project is trusted."""
@@ -71,32 +73,39 @@ class Powerful(Struct, frozen=True):
             document.warn_of_all(
                 self.reading, "ignored, because it would read your environment variables"
             )
+        if self.unclear:
+            document.warn_of_all(self.unclear, f"ignored, because {_UNCLEAR}")
 
 
 def take_powerful(document: SettingsDocument) -> Powerful:
     """Sort what needs trust into what a project may set with it, and what it may not set even then."""
-    found = Powerful({}, [], [])
+    found = Powerful({}, [], [], [])
     for path, value in needing_trust(document):
         if rule_of(path) in NEVER:
             found.never.append(path)
         elif path[0] not in _MAY_READ_VARIABLES and variables_in(value):
             found.reading.append(path)
-        elif value := _without_keys(value, found.never) if path == ("providers",) else value:
+        elif path == ("llm", "endpoint") and not is_clear(value):
+            found.unclear.append(path)
+        elif value := _without_keys(value, found) if path == ("providers",) else value:
             put(found.values, path, value)
     return found
 
 
-def _without_keys(providers: Any, never: list[tuple[str, ...]]) -> Any:
+def _without_keys(providers: Any, found: Powerful) -> Any:
     if not is_object(providers):
         return providers
     path = ("providers",)
     kept: dict[str, Any] = {}
     for name, value in providers.items():
         if name in BUILT_IN_PROVIDERS:
-            never.append((*path, name))
+            found.never.append((*path, name))
             continue
-        never += [(*path, name, key) for key in _KEYS if is_object(value) and key in value]
         is_one = is_object(value)
+        if is_one and not is_clear(value.get("endpoint")):
+            found.unclear.append((*path, name))
+            continue
+        found.never.extend((*path, name, key) for key in _KEYS if is_one and key in value)
         kept[name] = {k: v for k, v in value.items() if k not in _KEYS} if is_one else value
     return kept
 

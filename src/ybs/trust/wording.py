@@ -9,7 +9,6 @@ import msgspec
 from ybs.config import template
 from ybs.config.document import dotted, visible
 from ybs.config.paths import SIDECAR, sidecar_of
-from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
@@ -220,7 +219,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _words_of(section: str, name: str, value: Any) -> str:
-    shown = plain(value) if not isinstance(value, str) else visible(mask_address(value), None)
+    shown = plain(value) if not isinstance(value, str) else visible(value, None)
     words = _SETTINGS.get((section, name)) or _SECTIONS.get(section) or "sets {name} to"
     known = (section, name) in _SETTINGS or section not in _SECTIONS
     named = dotted((section, name)) if known else visible(name)
