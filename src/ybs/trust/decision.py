@@ -186,7 +186,7 @@ def made_at(folder: Path) -> int:
 
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:
-    """Trust what was reviewed, and let its MCP servers have these variables. Raises ConfigError and OSError."""
+    """Trust what was reviewed, and let its MCP servers and tools have these variables. Raises ConfigError and OSError."""
     uses = [use for use in review.grantable if use.name in names]
     if unknown := sorted({*names} - {use.name for use in (*uses, *review.granted)}):
         raise ConfigError(f"This project waits for no grant of {visible(', '.join(unknown))}.")
