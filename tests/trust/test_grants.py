@@ -382,6 +382,19 @@ def test_an_address_of_a_project_that_could_pass_for_another_counts_for_nothing(
         assert any("plain to see where its address leads" in each for each in loaded.warnings)
 
 
+def test_what_a_described_tool_needs_is_said_in_the_question(project: Path):
+    needs = {"network": True, "environment": ["TOKEN"], "read": ["~/x\x1b"]}
+    for folder in ("tools", ".ybs/tools"):
+        put(project, f"{folder}/a", "#!/bin/sh\n", 0o755)
+        put(project, f"{folder}/a.tool.json", json.dumps({"needs": needs}))
+        put(project, f"{folder}/b", "#!/bin/sh\n", 0o755)
+        put(project, f"{folder}/b.tool.json", "{")
+    said = [line for line in lines_of(wanting(project, {})) if "/a: is a " in line]
+    assert len(said) == 2
+    for line in said:
+        assert line.endswith("; it needs the network, your TOKEN, to read ~/x\\x1b")
+
+
 def test_the_commands_of_a_template_are_named(project: Path):
     put(
         project,

@@ -5,13 +5,16 @@ from difflib import unified_diff
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from ybs.config import template
 from ybs.config.document import dotted, visible
 from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.review import Item, ProjectFile, Review
+from ybs.config.schema import ToolNeeds
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
+from ybs.core.decoding import from_json
 from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import WHOLE, Command, CommandReach
@@ -138,7 +141,7 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             yield Item(place=visible(path), words="adds a skill", asks=folder != "")
         elif folder:
             asks = folder not in _QUIET
-            words = _KINDS[folder] + _commands_of(path, folder, file)
+            words = _KINDS[folder] + _commands_of(path, folder, file) + _needs_of(path, files)
             yield Item(place=visible(path), words=words, asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
             described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
@@ -146,10 +149,28 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
                 beside.append(path)
                 continue
             words = "is a program that ybs would offer to the model as a tool; what it loads from elsewhere in the project may change later"
+            words += _needs_of(path, files)
             yield Item(place=visible(path), words=words, asks=described)
     if beside:
         words = f"has files beside these programs, which they may load: {', '.join(beside)}"
         yield Item(place=TOOLS_FOLDER, words=visible(words, None), asks=False)
+
+
+class _Described(Struct, frozen=True):
+    """Of a file that describes a tool what counts here."""
+
+    needs: ToolNeeds = ToolNeeds()
+
+
+def _needs_of(path: str, files: Mapping[str, ProjectFile]) -> str:
+    """Say what a tool needs by the file that describes it; one that does not fit is of no tool."""
+    if not (sidecar := sidecar_of(path, files.__contains__)):
+        return ""
+    try:
+        needs = from_json(files[sidecar].data, _Described).needs.words
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return visible(f"; it needs {needs}", None) if needs else ""
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:

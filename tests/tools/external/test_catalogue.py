@@ -225,6 +225,21 @@ async def test_a_projects_tool_has_a_variable_of_the_persons_only_by_a_grant(
         assert "name it in the project's settings or a .tool.json" in notice
 
 
+async def test_a_projects_tool_takes_the_name_of_no_tool_of_the_persons_or_a_servers(
+    project: Path, home: Path
+):
+    install(home, "search", "echo mine")
+    put(project, "theirs", script("echo theirs"), 0o755)
+    for name in ("mcp__time__now", "fine"):
+        put(project, f".ybs/tools/{name}", script("echo 1"), 0o755)
+    entry = {"name": "search", "path": "./theirs", "description": "x"}
+    trusted(project, {"tools": {"external": [entry]}})
+    async with playing(project) as played:
+        assert played.names == ["search", "fine"]
+        assert (await played.run("search")).output == "mine"
+        assert "a name that begins with mcp__ is one of a server's tool" in str(played.notices)
+
+
 async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, home: Path):
     put(project, "lint", script("echo 1"), 0o755)
     entry = {"name": "lint", "path": "./lint", "description": "x", "needs": {"network": True}}

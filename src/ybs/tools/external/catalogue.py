@@ -394,6 +394,8 @@ class _Found:
         ):
             definitions = [replace(each, in_project=False) for each in definitions]
         for each in definitions:
+            if each.name.startswith("mcp__"):
+                raise BadDefinition("a name that begins with mcp__ is one of a server's tool")
             if review and (why := review.why_withheld(self._uses(each, review))):
                 raise BadDefinition(why)
         return [ProgramTool(each, program, workspace, review) for each in definitions]
@@ -401,7 +403,7 @@ class _Found:
     def _uses(self, definition: Definition, review: Review) -> list[VariableUse]:
         """Return the variables that a project's program may have only by a grant; what the person's own settings give it needs none, but for keys."""
         program, entry, needs = self.candidate.program, self.candidate.entry, definition.needs
-        if not (program.in_project or program.is_named_by_project):
+        if not program.is_projects:
             return []
         is_own = entry is not None and entry.needs == needs and not program.is_named_by_project
         names = review.keys.intersection(needs.environment) if is_own else needs.environment

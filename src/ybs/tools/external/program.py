@@ -45,6 +45,11 @@ class Program(Struct, frozen=True):
     #: The settings of a trusted project name it, or its folder, wherever that lies.
     is_named_by_project: bool = False
 
+    @property
+    def is_projects(self) -> bool:
+        """Whether it is not the person's own."""
+        return bool(self.in_project) or self.is_named_by_project
+
 
 class ProgramRun(Struct, frozen=True, kw_only=True):
     """One run: `words` stand behind the program, `given` is its input, and it gets what it `needs` and nothing else."""
