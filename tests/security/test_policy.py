@@ -13,6 +13,7 @@ from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
 from ybs.security.policy.policy import NETWORK, Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.rules import PolicyRule
 
 MODES: tuple[Mode, ...] = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
 EFFECTS: dict[str, Effect] = {
@@ -576,3 +577,28 @@ def test_a_command_of_another_agent_is_never_held_to_reading() -> None:
     assert word(judged("plan", "full")) == "deny"
     assert word(judged("deny", "full")) == "deny"
     assert judged("plan", "full", only_reads=True) == Allow("grant")
+
+
+@every_row(
+    "name, effect, subject",
+    [
+        ("mcp__github__issue", "execute", {"asks": "its server has the network"}),
+        ("mcp__plain__call", "execute", {}),
+        ("memorize", "write", {"is_own": True}),
+        ("write_file", "write", {"is_own": True, "paths": ("AGENTS.md",)}),
+        ("run_shell", "execute", {"command": "make"}),  # by a star
+    ],
+)
+def test_a_rule_of_a_project_answers_for_its_files_and_commands_alone(
+    name: str, effect: Effect, subject: dict[str, Any]
+):
+    rules = ("m*", "memorize", "run_*", "write_file", "run_shell(tox *)", "mcp__plain__call")
+    safety = SafetySettings(allow=rules)
+    assert word(decide(policy_of(safety=safety), name, effect, **subject)) == "allow"
+    theirs = policy_of(safety=safety, projects_rules=rules)
+    for policy in (theirs, theirs.tried()):
+        assert word(decide(policy, name, effect, **subject)) == "ask"
+        assert word(decide(policy, "write_file", paths=("a",))) == "allow"
+        assert word(decide(policy, "run_shell", command="tox -q")) == "allow"
+    theirs.rules.add(PolicyRule("allow", "m*", "session"))
+    assert (word(decide(theirs, name, effect, **subject)) == "allow") is name.startswith("m")

@@ -6,7 +6,7 @@ to reading, any command runs unasked that way, but for what is known to write, d
 person is asked once it was stopped. So a wrong reading of a command costs nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ybs.security.policy.command_case import CommandCase
 
 BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
+#: Those that a rule of a project's own settings may be about.
+_IN_PROJECT = BUILT_IN | {"git"}
 #: Tools for which "always" means every file of the project.
 _CHANGING = frozenset({"write_file", "edit_file"})
 #: The reason that a person need not be told: they see the mode.
@@ -321,13 +323,16 @@ class Policy:
         trusts_project: Callable[[], bool] = lambda: False,
         chosen: _Chosen | None = None,
         rules: PolicyRules | None = None,
+        projects_rules: Collection[str] = (),
     ) -> None:
         """Read the rules, unless `rules` gives them. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
+        `projects_rules` are those that the project's own settings allow by: see `_allowing`.
         """
+        self._projects_rules = projects_rules
         self._chosen = chosen or _Chosen(safety.mode, safety.ask_before_edits)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
@@ -361,6 +366,7 @@ class Policy:
         given: dict[str, Any] = {"safety": self._safety, "rules": self.rules}
         given |= {"find_sandbox": self.find_sandbox, "trusts_project": self._trusts_project}
         given |= {"chosen": self._chosen, "asks_each_command": self._asks_each_command}
+        given |= {"projects_rules": self._projects_rules}
         return Policy(**{**given, **changes})
 
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
@@ -517,7 +523,7 @@ class Policy:
 
     def _is_granted(self, case: Case) -> bool:
         """Return whether rules or grants cover the call. Where the call has a warning, only a rule for exactly this call covers it."""
-        allow, grants = list(self.rules.of("allow").values()), self.rules.grants
+        allow, grants = self._allowing(case), self.rules.grants
         if not allow and not grants:
             return False
         warns = bool(case.warnings)
@@ -529,6 +535,17 @@ class Policy:
         if not grants.isdisjoint(case.grants) or any(map(case.is_allowed_by, rules)):
             return True
         return command is not None and command.is_covered_by(() if place else rules, grants, place)
+
+    def _allowing(self, case: Case) -> list[Rule]:
+        """Return the rules that may allow the call: a project's own count for commands and for files of the project, by the tool's full name."""
+        is_ordinary = case.name in _IN_PROJECT and not case.subject.is_own
+        return [
+            rule
+            for each, rule in self.rules.of("allow").items()
+            if each.origin != "settings"
+            or each.text not in self._projects_rules
+            or (is_ordinary and rule.tool == case.name)
+        ]
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
         sandbox = self.find_sandbox()
