@@ -15,6 +15,7 @@ from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.utils import get_cwidth
 
 from ybs.frontends.terminal.prompt.file_index import FileIndex
+from ybs.frontends.terminal.prompt.paste import has_folded
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.security.paths.names import shown_name
 from ybs.security.unicode import printable
@@ -79,9 +80,10 @@ class YbsCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
         """Yield the completions for the text before the cursor, from the current index."""
-        line = document.current_line_before_cursor[-_MOST_LINE:]
         if _is_shell(document):
-            return self._shell_paths(line) if complete_event.completion_requested else ()
+            is_wanted = complete_event.completion_requested
+            return self._shell_paths(document.text_before_cursor) if is_wanted else ()
+        line = document.current_line_before_cursor[-_MOST_LINE:]
         if _COMMAND.match(document.text_before_cursor) and document.cursor_position_row == 0:
             return self._commands(line)
         return self._mentions(line)
@@ -100,13 +102,14 @@ class YbsCompleter(Completer):
                 mention + ("" if is_folder else " "), -length, display=_path_row(path, _room())
             )
 
-    def _shell_paths(self, line: str) -> Iterator[Completion]:
+    def _shell_paths(self, text: str) -> Iterator[Completion]:
         from shlex import quote  # few complete in a shell line
 
         from ybs.commands.filling import quote_at
 
-        word = re.split(r"[\s=|&;<>(!]", line)[-1]
-        is_bare = quote_at(line[: len(line) - len(word)].lstrip("!")) == ""
+        word = re.split(r"[\s=|&;<>(!]", text)[-1]
+        before = text[: len(text) - len(word)].lstrip().lstrip("!")
+        is_bare = not has_folded(before) and quote_at(before) == ""
         for path in self.index.find(word.strip("'\""), MOST_PATHS):
             # Within quotes, or where that is not certain, no name is offered that a shell would not take as it stands.
             if path.isprintable() and (is_bare or quote(path) == path):
@@ -124,7 +127,7 @@ class YbsCompleter(Completer):
 
 
 def _is_shell(document: Document) -> bool:
-    return document.text_before_cursor.startswith("!")
+    return document.text_before_cursor.lstrip().startswith("!")  # as the draft is sent
 
 
 def _names(typed: str, line: str, commands: "Iterable[SlashCommand]") -> Iterator[Completion]:
