@@ -279,7 +279,7 @@ def test_a_grant_covers_exactly_the_call_it_was_offered_for():
     assert tuple(sorted(policy.rules.grants)) == ("run_shell(make lint)",)
     assert word(decide(policy, "run_shell", command="make lint")) == "allow"
     assert word(decide(policy, "run_shell", command="make lint x")) == "ask"
-    elsewhere = decide(policy, "run_shell", command="make lint", detail="in sub")
+    elsewhere = decide(policy, "run_shell", command="make lint", folder="sub")
     assert isinstance(elsewhere, Ask)
     assert elsewhere.question.grant == "run_shell(make lint) in sub"
 
@@ -402,11 +402,11 @@ def test_s13_the_pattern_of_a_command_means_the_projects_folder():
     for rule in ("run_shell(make)", "run_shell(make *)"):
         policy = policy_of(allow=[rule])
         assert word(decide(policy, "run_shell", command="make")) == "allow"
-        assert word(decide(policy, "run_shell", command="make", detail="in vendor/x")) == "ask"
+        assert word(decide(policy, "run_shell", command="make", folder="vendor/x")) == "ask"
     policy = policy_of(allow=["run_shell"])
-    assert word(decide(policy, "run_shell", command="make", detail="in vendor/x")) == "allow"
+    assert word(decide(policy, "run_shell", command="make", folder="vendor/x")) == "allow"
     policy = policy_of(allow=["run_shell(rm -r x)"])
-    assert word(decide(policy, "run_shell", command="rm -r x", detail="in sub")) == "ask"
+    assert word(decide(policy, "run_shell", command="rm -r x", folder="sub")) == "ask"
 
 
 def test_s13_only_its_exact_text_allows_an_unclear_command_that_does_not_destroy():

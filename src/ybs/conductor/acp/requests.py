@@ -78,6 +78,10 @@ class Wish(Struct, frozen=True, kw_only=True):
     changes: tuple[ProposedChange, ...] = ()
     raw: Raw = Raw(b"null")
 
+    def place(self, roots: Roots) -> Path:
+        """Return the folder that its command runs in, as the agent says."""
+        return Path(os.path.normpath(roots.folder / self.folder))
+
     @property
     def is_new(self) -> bool:
         """Whether none of the files is there, whatever the agent says."""
@@ -137,10 +141,12 @@ class _Permission:
         del arguments
         wish, roots = self._wish, self._own.roots
         if wish.command:
-            is_apart = wish.folder and Path(wish.folder) != roots.folder
-            detail = f"in {wish.folder}" if is_apart else ""
+            folder = wish.place(roots)
             return Subject(
-                command=wish.command, detail=detail, is_elsewhere=True, only_reads=self._only_reads
+                command=wish.command,
+                folder="" if folder == roots.folder else roots.show(folder),
+                is_elsewhere=True,
+                only_reads=self._only_reads,
             )
         is_write = self.effect != "read"
         found = [roots.resolve(path, is_write=is_write) for path in wish.paths]

@@ -96,8 +96,7 @@ class RunShell(BuiltInTool):
         from ybs.tools.shell.losses import loss  # with the first command
 
         folder = self._folder(arguments)
-        elsewhere = folder != self.workspace.roots.folder
-        detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
+        roots = self.workspace.roots
         starter, in_background = self.workspace.shells.starter, _is_job(arguments)
         is_closed = starter.closes_network
 
@@ -106,8 +105,8 @@ class RunShell(BuiltInTool):
 
         return Subject(
             command=arguments.command.strip(),
-            destroys=loss(arguments.command, folder, self.workspace.roots),
-            detail=detail,
+            destroys=loss(arguments.command, folder, roots),
+            folder="" if folder == roots.folder else roots.show(folder),
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
             in_background=in_background,
