@@ -259,12 +259,14 @@ class Case:
         if self.outside == "needed" and (changed := self.subject.find_changed(self.subject.looks)):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
+        reasons = ["" if reason == BY_MODE or reason in warnings else reason]
+        reasons += [f"it says of it: {said!r}"] if (said := self.preview.said) else []
         return Question(
             call=self.call,
             effect=self.effect,
             preview=self.preview,
             warnings=warnings,
-            reason="" if reason == BY_MODE or reason in warnings else reason,
+            reason="; ".join(filter(None, reasons)),
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
