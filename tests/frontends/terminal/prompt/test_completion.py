@@ -117,10 +117,12 @@ async def test_within_quotes_only_names_are_offered_that_a_shell_takes_as_they_s
     assert "!cat 'cart;touch x.md'" in await written(completer, "!cat cart", TAB)
 
 
-async def test_a_quote_counts_wherever_it_was_opened_in_a_shell_line(completer, project):
+async def test_a_quote_counts_wherever_it_was_opened_in_a_shell_line(session, project):
     (project / "design$(id>..").mkdir()
     (project / "design$(id>../witness).md").touch()
-    pasted = Pastes().fold('"pasted', "")
+    pastes = Pastes()
+    pasted = pastes.fold('"pasted', "")
+    completer = YbsCompleter(session, pastes.expand)
     for begun in (
         '!!git commit -m "Add new\nsee ',
         f'!!git commit -m "Add new {"and more words " * 40}see ',

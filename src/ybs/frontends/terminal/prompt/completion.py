@@ -1,7 +1,7 @@
 """Completion in the prompt: `/command` at its beginning, `@path` in the words, paths on Tab behind `!`."""
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.application import get_app
@@ -15,7 +15,6 @@ from prompt_toolkit.layout.menus import CompletionsMenuControl
 from prompt_toolkit.utils import get_cwidth
 
 from ybs.frontends.terminal.prompt.file_index import FileIndex
-from ybs.frontends.terminal.prompt.paste import has_folded
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.security.paths.names import shown_name
 from ybs.security.unicode import printable
@@ -51,8 +50,9 @@ STYLE = {
 class YbsCompleter(Completer):
     """Offers commands and paths. It never waits for the disk but for the very first look."""
 
-    def __init__(self, session: TerminalSession) -> None:
-        self._session = session
+    def __init__(self, session: TerminalSession, expand: Callable[[str], str] = str) -> None:
+        """`expand` puts what was pasted in its place."""
+        self._session, self._expand = session, expand
         self._index: tuple[Workspace, FileIndex] | None = None
 
     @property
@@ -103,17 +103,13 @@ class YbsCompleter(Completer):
             )
 
     def _shell_paths(self, text: str) -> Iterator[Completion]:
-        from shlex import quote  # few complete in a shell line
-
-        from ybs.commands.filling import quote_at
+        from ybs.commands.filling import name_in_line  # few complete in a shell line
 
         word = re.split(r"[\s=|&;<>(!]", text)[-1]
-        before = text[: len(text) - len(word)].lstrip().lstrip("!")
-        is_bare = not has_folded(before) and quote_at(before) == ""
+        before = self._expand(text[: len(text) - len(word)])
         for path in self.index.find(word.strip("'\""), MOST_PATHS):
-            # Within quotes, or where that is not certain, no name is offered that a shell would not take as it stands.
-            if path.isprintable() and (is_bare or quote(path) == path):
-                yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
+            if path.isprintable() and (name := name_in_line(path, before)):
+                yield Completion(name, -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:
         session: Any = self._session
