@@ -25,7 +25,7 @@ from ybs.core.events import Emit, ToolFinished, ToolStarted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.paths.names import shown_name
-from ybs.security.paths.path_text import spelled
+from ybs.security.paths.path_text import quoted, spelled
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
@@ -167,7 +167,7 @@ class _Permission:
             folder = wish.place(roots)
             if folder == roots.folder:
                 return Preview(title="Run a shell command", body=wish.command)
-            title = f"Run a shell command in {roots.show(folder)}"
+            title = f"Run a shell command in {quoted(roots.show(folder))}"
             return Preview(title=title, body=wish.command, paths=(str(folder),))
         if self._edits:
             shown = [each.preview for each in self._edits]

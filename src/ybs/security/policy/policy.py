@@ -224,17 +224,10 @@ class Case:
 
     @property
     def place(self) -> str:
-        """What stands behind a rule that counts for the call's folder, or its network, alone.
-
-        Grants are compared as texts, so no two calls may have the same: no name of a folder ends in a bracket or reads as what follows it.
-        """
-        subject = self.subject
-        words = (
-            f" in {quoted(subject.folder)}" if subject.folder else "",
-            f" {subject.detail}" if subject.detail else "",
-            " with network" if self.wants_network else "",
-        )
-        return "".join(words)
+        """What stands behind a rule that counts for the call's folder, or its network, alone. Grants are compared as texts, so no name may read as one."""
+        place = f" in {quoted(self.subject.folder)}" if self.subject.folder else ""
+        place += f" {self.subject.detail}" if self.subject.detail else ""
+        return f"{place} with network" if self.wants_network else place
 
     def with_network(self) -> "Case":
         """Return the same call with the network open, given by the person."""

@@ -16,6 +16,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.launcher import bash
+from ybs.security.paths.path_text import quoted
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
@@ -149,7 +150,7 @@ class RunShell(BuiltInTool):
         how = " in the background" if _is_job(arguments) else ""
         how += OUTSIDE if is_outside else " with the network open" if arguments.network else ""
         return Preview(
-            title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
+            title=f"Run a shell command{how}" + ("" if where == "." else f" in {quoted(where)}"),
             body=arguments.command,
             paths=(str(folder),),
         )

@@ -30,6 +30,7 @@ from ybs.frontends.terminal.questions.confirm import (
 )
 from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
 from ybs.git.consent import CommitWish
+from ybs.security.paths.path_text import quoted
 from ybs.session.commit_terms import question_of as commit_question
 from ybs.session.status import Status
 
@@ -791,6 +792,16 @@ def test_the_way_out_of_the_sandbox_is_offered_in_plain_words() -> None:
     title = "Run a shell command outside the sandbox"
     asked = replace(needed, preview=replace(needed.preview, title=title))
     assert drawn(asked).startswith("? run_shell wants to run, in /srv/shop, outside the sandbox:")
+
+
+def test_no_name_of_a_folder_says_how_a_command_runs() -> None:
+    for name in ("x outside the sandbox", "x in the background", "the background"):
+        title = f"Run a shell command in {quoted(name)}"
+        assert drawn(question_of(title=title)).startswith(
+            "? run_shell wants to run, in /srv/shop, no"
+        )
+    title = "Run a shell command in the background in x"
+    assert drawn(question_of(title=title)).startswith("? run_shell wants to run in the background,")
 
 
 @pytest.mark.integration
