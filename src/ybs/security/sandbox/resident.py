@@ -215,7 +215,7 @@ def _copy_entry(folder: int, name: str, to: Path) -> None:
     try:
         facts = os.fstat(handle)
         if stat.S_ISREG(facts.st_mode):
-            with open(handle, "rb", closefd=False) as source, to.open("xb") as copy:  # noqa: PTH123 - a descriptor
+            with open(handle, "rb", closefd=False) as source, to.open("xb") as copy:
                 copyfileobj(source, copy)
                 os.fchmod(copy.fileno(), stat.S_IMODE(facts.st_mode))
             os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
