@@ -176,10 +176,6 @@ def test_the_end_of_a_very_long_command_is_shown(played: Played) -> None:
 
 
 TOOL = """#!/usr/bin/env python3
-import sys
-if sys.argv[1:] == ["--schema"]:
-    print('{"name": "fetch", "description": "d", "parameters": {}, "needs": {"network": true, "environment": ["GRANTED"]}}')
-    sys.exit()
 import helper, json
 print(helper.WORDS + json.dumps(" as trusted"))
 """
@@ -191,7 +187,10 @@ FETCH, READ = call("fetch"), call("read_file", path="tools/fetch.py")
 def tool(played: Played) -> Played:
     played.write("tools/fetch.py", TOOL, 0o755)
     played.write("tools/helper.py", "WORDS = 'whole,'\n")
-    assert "helper.py" in played.ybs("trust", "give")
+    needs = {"network": True, "environment": ["GRANTED"]}
+    described = {"name": "fetch", "description": "d", "parameters": {}, "needs": needs}
+    played.write("tools/fetch.tool.json", json.dumps(described))
+    assert "helper.py" in played.ybs("trust", "give", "--grant", "GRANTED")
     return played
 
 
