@@ -57,8 +57,9 @@ _PLAIN = lazy(
     r").*",
     re.DOTALL,
 )
-#: An address that git reaches itself or by ssh, and no program of its own (`ext::sh x`, `helper://x`).
-_ADDRESS = lazy(r"(?:https?|ssh|git|file)://.*|(?!-|[\w+.-]*:(?::|//)).+")
+#: What git reaches itself or by ssh. Of a repository on this machine it would run the hooks, of `ext` or `helper` a program of that name.
+PROTOCOLS = ("git", "http", "https", "ssh")
+_ADDRESS = lazy(rf"(?:{'|'.join(PROTOCOLS)})://.*|(?!-)[^/:]+:(?!:|//).+")
 #: Section and key in lower case, and the value; of a file's also what stands in quotes in the section.
 _Entry = tuple[str, str]
 _FileEntry = tuple[str, str, str]
