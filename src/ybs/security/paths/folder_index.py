@@ -14,7 +14,7 @@ from time import monotonic, time_ns
 from msgspec import Struct
 
 from ybs.security.paths.autorun import MODULES, NAMES, kind_of
-from ybs.security.paths.git_names import REPOSITORIES
+from ybs.security.paths.git_names import PARTS, REPOSITORIES, is_repository
 
 #: How long one look may take. The next one goes on where it ended.
 LOOK_SECONDS = 10.0
@@ -33,10 +33,10 @@ _HELD_DEPTH = 2
 class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
-    `repositories` are folders of version control (or the files in their place) and bare repositories; of a repository
-    whose `.git` is a link `linked` has the folder around it. `autorun` are the files that run or are read later, `held` those
-    entries at the root's top that the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not
-    looked at.
+    `repositories` are folders of version control (or the files in their place) and bare repositories; where the root itself is
+    one, its parts stand for it. Of a repository whose `.git` is a link `linked` has the folder around it. `autorun` are the files
+    that run or are read later, `held` those entries at the root's top that the sandbox holds. `special` are sockets, pipes and
+    devices. `unseen` are folders that were not looked at.
     """
 
     repositories: list[str] = []
@@ -161,9 +161,10 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
                 if not entry.is_file(follow_symlinks=False):
                     special.append(entry.name)
     names = {*folders, *others, *links}
-    repositories = names & REPOSITORIES
-    if below.depth and _is_bare(names):
+    is_bare = is_repository(names.__contains__)
+    if is_bare and below.depth:
         return _Folder(stamp, special=tuple(special), is_bare=True)
+    repositories = names & (REPOSITORIES | PARTS if is_bare else REPOSITORIES)
     files = () if below.is_installed else _autorun_files(below, others, links)
     return _Folder(
         stamp,
@@ -174,11 +175,6 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
         special=tuple(special),
         is_linked=".git" in links,
     )
-
-
-def _is_bare(names: set[str]) -> bool:
-    """Return whether git takes a folder with these entries for a repository."""
-    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def _autorun_files(below: _Below, others: list[str], links: list[str]) -> list[str]:

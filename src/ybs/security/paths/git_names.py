@@ -2,12 +2,15 @@
 
 import os
 import re
+from collections.abc import Callable
 
 #: HFS+ and git leave these out of names; see `is_hfs_dotgit` in https://github.com/git/git/blob/master/utf8.c.
 _UNSEEN = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 
 #: Folders that version control keeps its settings and hooks in. What lies in them is theirs.
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".sl"})
+#: What has git take a folder for a repository whatever it is called, and what git runs or obeys in one.
+PARTS = frozenset({"HEAD", "commondir", "config", "config.worktree", "hooks", "objects", "refs"})
 _MEANT = REPOSITORIES | {"git~1", "hg~1", "jj~1", "sl~1"}
 
 
@@ -37,7 +40,11 @@ def repository_on_the_way(real: str, top: str) -> str:
 
 
 def _is_repository(folder: str, coming: str) -> bool:
-    def has(name: str) -> bool:
-        return name.casefold() == coming or os.path.lexists(f"{folder}/{name}")
+    return is_repository(
+        lambda name: name.casefold() == coming or os.path.lexists(f"{folder}/{name}")
+    )
 
+
+def is_repository(has: Callable[[str], bool]) -> bool:
+    """Return whether git takes a folder for a repository that has entries of these names."""
     return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))
