@@ -204,13 +204,6 @@ def test_a_command_outside_of_the_sandbox_is_refused(launched, project: Path, ho
         backend.launch(("x",), project.parent, {})
 
 
-def test_a_worktree_shows_its_repository_read_only(launched, project, monkeypatch, tmp_path):
-    monkeypatch.setattr(bubblewrap, "git_folders", lambda _: [str(tmp_path), "/gone/.git"])
-    argv = launched()
-    assert str(tmp_path) in pairs(argv, "--ro-bind")
-    assert "/gone/.git" not in argv
-
-
 def test_S20_bwrap_is_never_looked_for_along_the_path(tmp_path, monkeypatch):
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\n")

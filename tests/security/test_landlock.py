@@ -237,8 +237,10 @@ def test_a_home_in_the_folder_of_temporary_files_has_no_rule_of_its_own(
 def test_what_has_gone_meanwhile_gets_no_rule(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "git_folders", lambda _: ["/gone/.git", "/usr"])
-    assert "/gone/.git" not in rules_of(project, home)
+    monkeypatch.setattr(landlock, "_DEVICES", ("/dev/null", "/gone/device"))
+    rules = rules_of(project, home)
+    assert "/dev/null" in rules
+    assert "/gone/device" not in rules
 
 
 def test_files_get_the_rights_of_files(project: Path, home: Path) -> None:

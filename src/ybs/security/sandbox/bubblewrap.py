@@ -13,7 +13,6 @@ from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environm
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
 from ybs.security.sandbox.protected import (
-    git_folders,
     host_secrets,
     linked,
     machine_sockets,
@@ -126,9 +125,8 @@ class Bubblewrap(Backend):
 
     def _opened(self, *, read_only: bool) -> Iterator[str]:
         """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
-        show = _read_only if read_only else _writable
         for top in self.places.tops:
-            yield from show(self.places, top)
+            yield from ("--ro-bind", top, top) if read_only else _writable(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))
         if not read_only:
             yield from _hidden(machine_sockets((*self._system_folders, *self.places.tops, *self.places.toolchains, *self.places.seen)))  # fmt: skip
@@ -269,13 +267,7 @@ def _writable(places: Places, top: str) -> Iterator[str]:
         yield from ("--ro-bind", folder, folder)
         yield from _bind("--bind", _chunks(folder))
     for root in roots:
-        yield from _bind("--ro-bind", (*_held(places.host, root), *git_folders(root)))
-
-
-def _read_only(places: Places, top: str) -> Iterator[str]:
-    yield from ("--ro-bind", top, top)
-    for root in places.roots_in(top):
-        yield from _bind("--ro-bind", git_folders(root))
+        yield from _bind("--ro-bind", _held(places.host, root))
 
 
 def _pins(places: Places, top: str) -> list[str]:

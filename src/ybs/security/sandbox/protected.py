@@ -22,7 +22,6 @@ GIT = ".git"
 NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in AUTORUN.items() if kind == "held"))
 #: bubblewrap needs a time for each mount that grows with their number: 500 take half a second.
 MOST_HELD = 500
-_LONGEST_POINTER = 4096
 #: Words before the name in a line of /proc/net/unix; the kernel's service that lists sockets, and the kind of its answers.
 _NAMED, _SOCK_DIAG, _ANSWER = 7, 4, 20
 #: Where most of them lie, which no sandbox shows.
@@ -164,34 +163,3 @@ def host_secrets() -> list[str]:
         keys = []
     named = (*credentials.SYSTEM, *(f"/etc/ssh/{name}" for name in keys if name.endswith("_key")))
     return [path for path in named if os.access(path, os.R_OK)]
-
-
-def git_folders(root: str) -> list[str]:
-    """Return the folders outside `root` that a worktree's `.git` file points to, if they are proved.
-
-    A sandboxed program could write such a file to have any folder shown, so the folder has to point back:
-    git writes that for its worktrees, and nobody in the sandbox can write it outside of the project.
-    """
-    pointer = Path(root, ".git")
-    if not pointer.is_file():
-        return []
-    named = _text_of(pointer)
-    if not named.startswith("gitdir:"):
-        return []
-    folder = Path(os.path.realpath(Path(root, named.removeprefix("gitdir:").strip())))
-    if lies_in(str(folder), root):
-        return []
-    back = _text_of(folder / "gitdir").strip()
-    if not back or os.path.realpath(back) != str(pointer):
-        return []
-    common = folder.parent.parent
-    is_one = folder.parent.name == "worktrees" and (common / "HEAD").is_file()
-    return [str(common)] if is_one and (common / "objects").is_dir() else []
-
-
-def _text_of(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return os.fsdecode(file.read(_LONGEST_POINTER))
-    except OSError:
-        return ""
