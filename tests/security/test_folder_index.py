@@ -193,10 +193,5 @@ def test_a_listing_from_within_a_tick_is_not_relied_on(
     assert names(project, look(index).repositories) == ["sub/.git"]
 
 
-def test_a_git_file_is_not_taken_for_a_link(project: Path):
-    plant(project, "tree/.git")
-    assert FolderIndex(str(project)).look().linked == []
-
-
 def test_there_is_one_index_for_a_folder(project: Path):
     assert index_of(str(project)) is index_of(str(project))

@@ -12,7 +12,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.security.paths.folder_index import FolderIndex
 from ybs.security.sandbox import protected as protected_module
-from ybs.security.sandbox.protected import NAMES, host_secrets, linked, protected
+from ybs.security.sandbox.protected import NAMES, host_secrets, protected
 
 
 def test_names_that_exist_are_protected_and_missing_ones_are_left_alone(project: Path) -> None:
@@ -102,11 +102,18 @@ def test_five_hundred_are_held_one_by_one(project, monkeypatch, count, is_folded
     assert protected(this_host(), str(project)) == ([str(project)] if is_folded else paths)
 
 
-def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
-    for place in (".", "sub"):
-        (project / place).mkdir(exist_ok=True)
-        (project / place / ".git").symlink_to("gone")
-    assert linked(str(project)) == [str(project), f"{project}/sub"]
+def test_a_link_is_held_with_each_link_on_its_way_and_its_end(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "conf/real").mkdir(parents=True)
+    (project / "conf/real/envrc").write_text("x")
+    (project / "conf/way").symlink_to("real")
+    (project / ".envrc").symlink_to("conf/way/envrc")
+    (project / ".npmrc").symlink_to(tmp_path / "npmrc")
+    (project / ".codex").symlink_to(".")
+    (project / ".git").symlink_to("gone")
+    names = (".codex", ".envrc", ".npmrc", "conf/real/envrc", "conf/way", ".git")
+    assert protected(this_host(), str(project)) == [f"{project}/{name}" for name in names]
 
 
 def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path: Path) -> None:

@@ -34,13 +34,11 @@ class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
     `repositories` are folders of version control (or the files in their place) and bare repositories; where the root itself is
-    one, its parts stand for it. Of a repository whose `.git` is a link `linked` has the folder around it. `autorun` are the files
-    that run or are read later, `held` those entries at the root's top that the sandbox holds. `special` are sockets, pipes and
-    devices. `unseen` are folders that were not looked at.
+    one, its parts stand for it. `autorun` are the files that run or are read later, `held` those entries at the root's top that
+    the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not looked at.
     """
 
     repositories: list[str] = []
-    linked: list[str] = []
     autorun: list[str] = []
     held: list[str] = []
     special: list[str] = []
@@ -56,7 +54,6 @@ class _Folder(Struct, gc=False):
     autorun: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     special: tuple[str, ...] = ()
-    is_linked: bool = False
     is_bare: bool = False
 
 
@@ -173,7 +170,6 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
         autorun=tuple(files),
         held=tuple(_held(below, names - repositories)) if below.depth < _HELD_DEPTH else (),
         special=tuple(special),
-        is_linked=".git" in links,
     )
 
 
@@ -199,6 +195,5 @@ def _add(found: IndexedPaths, below: _Below, folder: _Folder) -> None:
     if folder.is_bare:
         found.repositories.append(path)
     found.repositories += [f"{path}/{name}" for name in folder.repositories]
-    found.linked += [path] if folder.is_linked else []
     found.autorun += [f"{path}/{name}" for name in folder.autorun]
     found.held += [f"{path}/{name}" for name in folder.held]

@@ -5,7 +5,7 @@ import socket
 import stat
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ybs.config.host import Host
@@ -15,6 +15,7 @@ from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_settings
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.steps import steps
 from ybs.security.sandbox.places import lies_in
 
 GIT = ".git"
@@ -36,19 +37,31 @@ def protected(host: Host, root: str) -> list[str]:
     Of very many, and where not all folders could be looked at in time, whole folders stand for what is in them.
     Never a name that is missing: hiding one leaves an empty file behind.
     """
+    return [*held(host, root), *held_whole(root)]
+
+
+def held_whole(root: str) -> list[str]:
+    """Return ybs's own code, the repositories at any depth, and folders that could not be looked at in time."""
     found = index_of(root).look()
-    named = [path for path in named_by_settings(host, root) if os.path.lexists(path)]
-    held = sorted({*found.held, *named})
-    return [*code_in(root), *held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
+    repositories = _folded([*found.repositories, *found.unseen], root, MOST_HELD)
+    return [*code_in(root), *_with_ways(repositories, root)]
 
 
-def linked(root: str) -> list[str]:
-    """Return the folders around a protected link, which a mount cannot protect: it can be swapped for a folder.
+def held(host: Host, root: str) -> list[str]:
+    """Return what runs later at the top, and what the person's git settings name, with the links and the end of each way there."""
+    named = (path for path in named_by_settings(host, root) if os.path.lexists(path))
+    return sorted(set(_with_ways((*index_of(root).look().held, *named), root)))
 
-    Such a link is a `.git`, or leads to ybs's own code (`.venv`).
-    """
-    links = (path for path in code_in(root) if os.path.islink(path))  # noqa: PTH114 - texts throughout
-    return sorted({*index_of(root).look().linked, *(path.rpartition("/")[0] for path in links)})
+
+def _with_ways(paths: Iterable[str], root: str) -> Iterator[str]:
+    """Yield the paths; for a link each link that it leads over and what it leads to, as far as they are there and lie in the root."""
+    for path in paths:
+        if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
+            yield path
+            continue
+        for step in steps(path, has_turns=False):
+            if step != root and lies_in(step, root) and os.path.lexists(step):
+                yield step
 
 
 def pipes(root: str) -> list[str]:
