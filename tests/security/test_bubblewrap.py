@@ -180,6 +180,21 @@ def test_other_folders_toolchains_and_blocked_paths(launched, project, home, tmp
     assert has(argv, "--ro-bind", "/dev/null", str(project / "key"))
 
 
+def test_what_is_seen_elsewhere_is_shown_only_while_it_is_what_was_judged(project, home, tmp_path):
+    for name in ("seen", "gone", "swapped", "private"):
+        (tmp_path / name).mkdir()
+    names = [tmp_path / name for name in ("seen", "gone", "swapped")]
+    places = see(Host.of({"HOME": str(home)}), project, readable=names)
+    backend = Bubblewrap(places, "bwrap", (), "")
+    (tmp_path / "gone").rmdir()
+    (tmp_path / "swapped").rmdir()
+    (tmp_path / "swapped").symlink_to("private")
+    made = backend.launch(("x",), project, {})
+    os.close(*made.descriptors)
+    shown = [path for path in pairs(list(made.argv), "--ro-bind") if path in map(str, names)]
+    assert shown == [str(tmp_path / "seen")]
+
+
 def test_a_blocked_path_that_is_not_seen_needs_no_cover(launched, tmp_path, home):
     (home / ".ssh").mkdir()
     assert str(home / ".ssh") not in launched(blocked=[home / ".ssh"])

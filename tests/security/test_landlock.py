@@ -243,6 +243,20 @@ def test_what_has_gone_meanwhile_gets_no_rule(
     assert "/gone/device" not in rules
 
 
+def test_what_is_seen_elsewhere_is_shown_only_while_it_is_what_was_judged(
+    project: Path, home: Path, tmp_path: Path
+) -> None:
+    for name in ("seen", "swapped", "private"):
+        (tmp_path / name).mkdir()
+    kernel, names = fake(), [tmp_path / "seen", tmp_path / "swapped"]
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project, readable=names), kernel, "")
+    (tmp_path / "swapped").rmdir()
+    (tmp_path / "swapped").symlink_to("private")
+    os.close(backend.launch(("true",), project, {}).descriptors[0])
+    assert str(tmp_path / "seen") in kernel.rules
+    assert str(tmp_path / "private") not in kernel.rules
+
+
 def test_files_get_the_rights_of_files(project: Path, home: Path) -> None:
     assert rules_of(project, home)["/dev/null"] == 0b110 | 1 << 14
 

@@ -61,7 +61,7 @@ class Bubblewrap(Backend):
         self._program, self._options = program, options
         self._system = list(_system(places))
         self._system_folders = [folder for folder, _ in system_folders()]
-        self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
+        self._toolchains = list(_bind("--ro-bind", places.toolchains))
 
     def launch(
         self,
@@ -120,10 +120,14 @@ class Bubblewrap(Backend):
         made += self._system
         if network:
             made += _resolver()
-        return [*made, *self._readable]
+        return [*made, *self._toolchains]
 
     def _opened(self, *, read_only: bool) -> Iterator[str]:
-        """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
+        """Yield what sandboxed programs could reach and change, so what has to be looked at again.
+
+        What is seen may lie where those of another agent write: a link that somebody has put there since shows nothing.
+        """
+        yield from _bind("--ro-bind", (path for path in self.places.seen if os.path.realpath(path) == path))  # fmt: skip
         for top in self.places.tops:
             yield from ("--ro-bind", top, top) if read_only else _writable(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))

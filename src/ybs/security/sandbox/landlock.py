@@ -240,8 +240,8 @@ class Landlock(Backend):
         allow_place(self._kernel, ruleset, descriptor, rights)
 
     def _opened(self, path: str) -> int:
-        """Open the path; in what sandboxed programs can change no link is followed, since one still running may put it there."""
-        if not any(lies_in(path, top) for top in self.places.tops):
+        """Open the path; in what sandboxed programs may change no link is followed, since one still running may put it there."""
+        if not any(lies_in(path, top) for top in (*self.places.tops, *self.places.seen)):
             return os.open(path, _PATH)
         with held(Path(path)) as place:
             return place.open(os.O_PATH)
