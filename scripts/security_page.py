@@ -29,7 +29,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   The PROMPT of `ybs --print` counts as typed: what others wrote is piped in. A message that is taken back into the prompt and looks like a command comes back as words. In the plain interface (`--plain`) a paste cannot be told from typing: each of its lines is typed.
 - **Commands.** Every command of the model, and every `!command`, runs in a sandbox: bubblewrap on Linux, Landlock with a
   system call filter where that cannot be had ("reduced"), sandbox-exec on macOS. It sees the
-  system's programs read-only, the project, a home folder with toolchains and nothing else, and no process, socket or network of the
+  system's programs read-only, the project, a home folder with toolchains and nothing else (of a worktree's repository what git reads of it, `tests/security/test_places.py`), and no process, socket or network of the
   machine; what "reduced" leaves open is named below. Of toolchains it does not see what holds keys by its name, near their top
   (`tests/security/test_empty_home.py`). The environment is built from a list of names. Where there is no sandbox commands are refused.
   They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's.
@@ -40,6 +40,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   substitutions, and each part of it is named. Only `git`, `gh` and `glab` leave by a rule, with known verbs; its star stands for texts, names and options that name no file and no program, never for a path outside the folder, one that a link leads to, a pattern (`*.txt`), an address or another repository
   (`-R`; `git push` and the like take the name of a remote), nor, for `gh` and `glab`, for a file. Everything else may load any file of the project and is asked about each time ([ADR 53](adr/0053-only-git-leaves-the-sandbox-by-a-rule.md)).
   A rule counts at the top of the repository that was there when the session's first line was written, where no hook, no other repository, no program of the person's git settings that may load a file, and in the repository's own settings nothing but known harmless keys is set up; not while a job runs in the background, and git finds no program in the project then.
+  Git's own folder holds no link that git could write through, no other repositories and no names of any (`modules`, `remotes`, `alternates`), and no operation that was under way when the session began (a rebase says itself what it runs). Git is told which repository that is and looks for none, and goes to remotes over the network alone (`GIT_ALLOW_PROTOCOL`): a remote on this machine, whose hooks would run, is asked about.
   Where a command cannot work inside, the question names what was changed since the session began, as far as the file system notes that; if that is more once you answer, you are asked again. Meanwhile no sub-agent's changes are merged. Nothing outside runs in the background, nor in a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
@@ -61,7 +62,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
   (`core.hooksPath`, `include.path`, filters, aliases). Where you start ybs in your home folder, what is hidden there, what lies where `PATH` leads to and each executable file counts too. For commands those are read-only that run on this machine and lie at the top of the project,
-  what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Each command begins with a look at all
+  what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Where the folder that ybs works in is taken for one itself, its `HEAD`, `config`, `hooks`, `objects` and `refs` are.
+  Of such a file that is a link each link on the way and what it leads to in the project are, and the folder around each of those links with bubblewrap: what is in it can be written, and nothing new be made beside it. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
   told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_autorun_watch.py`).
@@ -356,6 +358,12 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | rules `git *` and `git push *` in a repository that the session made, or moved into place, with `ext::`, `core.worktree`, `insteadOf`; `git push`, `pull` and `fetch` with an address; `gh … -R`, `gh ssh-key add`, `gh gist create`, `gh release upload`, `gh run download`; `.lfsconfig` | ran outside, unasked: held by `tests/session/test_outside_sandbox.py`, `tests/security/test_git_settings.py` |
 | a rule `make test` in a project on tmpfs (a write by a mapping), beside a merge of a sub-agent's copy, beside a job of another session | ran outside, unasked: no rule lets such a program out any more |
 | a yes to `make test` outside, while ybs merges a sub-agent's copy | ran what nobody was shown: held by `tests/session/test_outside_sandbox.py`, `tests/conductor/test_delegation.py` |
+| a rule `git push *`, `git rebase *` or `git commit *` in a repository that an archive brought: a remote on this machine (a path, `file://`, `.git/remotes`), a rebase under way with an `exec`, `COMMIT_EDITMSG` or `logs/HEAD` as links, a `HEAD` for which git goes on to a repository above, `remote.push`, `mirror` | ran outside, unasked, wrote a file of the person's, or deleted a branch of the server: held by `tests/session/test_outside_sandbox.py`, `tests/security/test_git_settings.py` |
+| `HEAD`, `objects`, `refs` and a `config` made right in the folder that ybs works in | made it a repository, and nobody was told: named and held by `tests/security/test_autorun_changes.py`, `tests/security/test_read_only.py` |
+| an archive's `.git` file that names the folder around the project as its repository, unpacked in the home folder | commands saw that folder, with its keys: held by `tests/security/test_places.py` |
+| two merges of sub-agents' copies that together make a bare repository of a folder | made it, and nobody was told: held by `tests/conductor/test_isolation_attacks.py` |
+| `.envrc` or `.vscode` that is a link, renamed and made anew; the folder of what it leads to, renamed | took the place of what is held: held by `tests/security/test_read_only.py` |
+| a `node_modules` that sub-agents' copies show, exchanged for a link to the home folder by a job | their commands read that: held by `tests/security/test_bubblewrap.py`, `tests/security/test_landlock.py`, `tests/security/test_mounts.py` |
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 
 ## Escapes

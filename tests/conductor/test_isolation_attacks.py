@@ -151,6 +151,18 @@ async def test_a_repository_that_a_command_makes_is_not_taken_over(copies: Copie
     assert any("repository" in each.why for each in merged.conflicts)
 
 
+async def test_two_merges_make_no_repository_of_a_folder(copies: Copies) -> None:
+    first, second = await copies.open(), await copies.open()
+    for name in ("HEAD", "config"):
+        write(first.folder, f"docs/{name}")
+    for name in ("docs/objects/x", "docs/refs/x", "docs/notes"):
+        write(second.folder, name)
+    assert (await copies.merge(first)).conflicts == ()
+    merged = await copies.merge(second)
+    assert {conflict.path for conflict in merged.conflicts} >= {"docs/objects/x", "docs/refs/x"}
+    assert not (copies.project / "docs/objects/x").exists()
+
+
 @every_row(
     "path, is_asked",
     [(".envrc", True), ("AGENTS.md", True), (".github/workflows/ci.yml", True), ("plain", False)],

@@ -70,6 +70,20 @@ def test_a_commit_in_a_repository_is_no_change_of_its_settings(files: AutorunFil
     assert looked(files, project) == []
 
 
+def test_the_top_that_becomes_a_repository_itself_is_told_with_its_settings(
+    files: AutorunFiles, project: Path
+):
+    for name in ("objects", "refs"):
+        (project / name).mkdir()
+    (project / "config").write_text("evil")
+    assert looked(files, project) == []
+    (project / "HEAD").write_text("ref: refs/heads/main")
+    assert looked(files, project) == [(name, "new") for name in ("HEAD", "config", "objects", "refs")]  # fmt: skip
+    (project / "config").write_text("more")
+    (project / "hooks").mkdir()
+    assert looked(files, project) == [("config", "changed"), ("hooks", "new")]
+
+
 def test_a_repository_is_told_from_a_file(files: AutorunFiles, project: Path):
     (project / "sub/.git/config").write_text("evil")
     (project / ".envrc").write_text("evil")

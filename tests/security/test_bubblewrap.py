@@ -142,15 +142,26 @@ def test_a_git_folder_that_is_a_link_leaves_the_projects_own_folder_read_only(
     assert f"{project}/gitdata" in pairs(argv, "--ro-bind")
 
 
-def test_a_protected_link_protects_what_it_points_to_in_the_project(launched, project):
-    (project / "shared").mkdir()
-    (project / ".claude").symlink_to("shared")
+def test_a_protected_link_is_held_with_what_it_points_to_in_the_project(launched, project):
+    for folder in ("deep/in/shared", "src"):
+        (project / folder).mkdir(parents=True)
+    (project / ".claude").symlink_to("deep/in/shared")
     (project / ".cursor").symlink_to("/etc")
     (project / ".codex").symlink_to(".")
     argv = launched()
-    assert f"{project}/shared" in pairs(argv, "--ro-bind")
-    assert pairs(argv, "--bind") == [str(project)]
-    assert pairs(argv, "--ro-bind").count(str(project)) == 0
+    folders = [f"{project}/{name}" for name in ("deep", "src", "deep", "deep/in")]
+    assert sorted(pairs(argv, "--bind")) == sorted([str(project), *folders])
+    assert [each for each in pairs(argv, "--ro-bind") if each.startswith(str(project))] == [
+        str(project), f"{project}/deep/in/shared",
+    ]  # fmt: skip
+
+
+def test_the_way_to_what_is_held_below_the_top_cannot_be_renamed(launched, project: Path) -> None:
+    (project / ".cargo").mkdir()
+    (project / ".cargo/config.toml").write_text("x")
+    argv = launched()
+    assert pairs(argv, "--bind") == [str(project), f"{project}/.cargo"]
+    assert f"{project}/.cargo/config.toml" in pairs(argv, "--ro-bind")
 
 
 def test_other_folders_toolchains_and_blocked_paths(launched, project, home, tmp_path):
@@ -167,6 +178,21 @@ def test_other_folders_toolchains_and_blocked_paths(launched, project, home, tmp
     assert {str(tmp_path / "seen"), str(home / ".pyenv")} <= set(pairs(argv, "--ro-bind"))
     assert has(argv, "--perms", "0555", "--tmpfs", str(project / "secret"))
     assert has(argv, "--ro-bind", "/dev/null", str(project / "key"))
+
+
+def test_what_is_seen_elsewhere_is_shown_only_while_it_is_what_was_judged(project, home, tmp_path):
+    for name in ("seen", "gone", "swapped", "private"):
+        (tmp_path / name).mkdir()
+    names = [tmp_path / name for name in ("seen", "gone", "swapped")]
+    places = see(Host.of({"HOME": str(home)}), project, readable=names)
+    backend = Bubblewrap(places, "bwrap", (), "")
+    (tmp_path / "gone").rmdir()
+    (tmp_path / "swapped").rmdir()
+    (tmp_path / "swapped").symlink_to("private")
+    made = backend.launch(("x",), project, {})
+    os.close(*made.descriptors)
+    shown = [path for path in pairs(list(made.argv), "--ro-bind") if path in map(str, names)]
+    assert shown == [str(tmp_path / "seen")]
 
 
 def test_a_blocked_path_that_is_not_seen_needs_no_cover(launched, tmp_path, home):
@@ -202,13 +228,6 @@ def test_a_command_outside_of_the_sandbox_is_refused(launched, project: Path, ho
     backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), "bwrap", (), "")
     with pytest.raises(Refused):
         backend.launch(("x",), project.parent, {})
-
-
-def test_a_worktree_shows_its_repository_read_only(launched, project, monkeypatch, tmp_path):
-    monkeypatch.setattr(bubblewrap, "git_folders", lambda _: [str(tmp_path), "/gone/.git"])
-    argv = launched()
-    assert str(tmp_path) in pairs(argv, "--ro-bind")
-    assert "/gone/.git" not in argv
 
 
 def test_S20_bwrap_is_never_looked_for_along_the_path(tmp_path, monkeypatch):
@@ -298,12 +317,17 @@ def test_a_very_full_folder_around_a_linked_git_is_read_only_as_a_whole(
     (project / "sub" / ".git").symlink_to("../data")
     (project / "sub" / "a").write_text("x")
     assert f"{project}/sub/a" in pairs(launched(), "--bind")
+
+    def refuse(_: object) -> None:
+        raise PermissionError
+
     monkeypatch.setattr(bubblewrap, "_MOST_PIECES", 0)
     argv = launched()
     assert f"{project}/sub/a" not in argv
     assert f"{project}/sub" in pairs(argv, "--ro-bind")
-    monkeypatch.setattr(bubblewrap, "linked", lambda _: [f"{project}/gone"])
-    assert f"{project}/gone/a" not in launched()
+    monkeypatch.setattr(bubblewrap, "held_whole", lambda _: [f"{project}/sub/.git"])
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert f"{project}/sub" in pairs(launched(), "--ro-bind")
 
 
 def test_code_is_held_and_the_folders_above_it_stay_in_their_place(project: Path):

@@ -43,9 +43,16 @@ def test_repositories_are_found_as_folders_files_and_bare_ones(project: Path):
 
 
 def test_a_project_that_is_a_bare_repository_itself_is_looked_through(project: Path):
-    plant(project, "HEAD", "objects/x", "refs/x", "sub/.git/HEAD")
+    plant(project, "HEAD", "objects/x/y", "refs/x", "hooks/x", "sub/.git/HEAD", "sub/config")
     found = FolderIndex(str(project)).look()
-    assert names(project, found.repositories) == ["sub/.git"]
+    assert names(project, found.repositories) == ["HEAD", "hooks", "objects", "refs", "sub/.git"]
+
+
+def test_at_the_top_the_parts_of_a_repository_are_ordinary_names_where_one_is_missing(
+    project: Path,
+):
+    plant(project, "HEAD", "objects/x", "config", "hooks/x", "sub/.git/HEAD")
+    assert names(project, FolderIndex(str(project)).look().repositories) == ["sub/.git"]
 
 
 def test_what_runs_later_is_found_at_any_depth_but_not_among_dependencies(project: Path):
@@ -184,11 +191,6 @@ def test_a_listing_from_within_a_tick_is_not_relied_on(
     index.look()
     (project / "sub" / ".git").mkdir()
     assert names(project, look(index).repositories) == ["sub/.git"]
-
-
-def test_a_git_file_is_not_taken_for_a_link(project: Path):
-    plant(project, "tree/.git")
-    assert FolderIndex(str(project)).look().linked == []
 
 
 def test_there_is_one_index_for_a_folder(project: Path):

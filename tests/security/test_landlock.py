@@ -237,8 +237,24 @@ def test_a_home_in_the_folder_of_temporary_files_has_no_rule_of_its_own(
 def test_what_has_gone_meanwhile_gets_no_rule(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(landlock, "git_folders", lambda _: ["/gone/.git", "/usr"])
-    assert "/gone/.git" not in rules_of(project, home)
+    monkeypatch.setattr(landlock, "_DEVICES", ("/dev/null", "/gone/device"))
+    rules = rules_of(project, home)
+    assert "/dev/null" in rules
+    assert "/gone/device" not in rules
+
+
+def test_what_is_seen_elsewhere_is_shown_only_while_it_is_what_was_judged(
+    project: Path, home: Path, tmp_path: Path
+) -> None:
+    for name in ("seen", "swapped", "private"):
+        (tmp_path / name).mkdir()
+    kernel, names = fake(), [tmp_path / "seen", tmp_path / "swapped"]
+    backend = Landlock(see(Host.of({"HOME": str(home)}), project, readable=names), kernel, "")
+    (tmp_path / "swapped").rmdir()
+    (tmp_path / "swapped").symlink_to("private")
+    os.close(backend.launch(("true",), project, {}).descriptors[0])
+    assert str(tmp_path / "seen") in kernel.rules
+    assert str(tmp_path / "private") not in kernel.rules
 
 
 def test_files_get_the_rights_of_files(project: Path, home: Path) -> None:

@@ -102,16 +102,17 @@ def test_a_command_runs_where_nothing_changed(backend_of, tmp_path: Path, name: 
         ("a", "b"),  # the source of a folder on the way to a blocked path
         ("a/secret", "b"),  # the place of the empty folder
         ("key", "b/key"),  # the place of the empty file
+        ("../seen", "../elsewhere"),  # the source of what is seen of another folder
     ],
 )
 def test_a_mount_that_was_led_elsewhere_runs_nothing(
     backend_of, project: Path, was: str, is_now: str
 ) -> None:
-    for folder in (".claude", "a/secret", "b", "../elsewhere"):
+    for folder in (".claude", "a/secret", "b", "../elsewhere", "../seen"):
         (project / folder).mkdir(parents=True)
     for file in ("key", "b/key"):
         (project / file).write_text("x")
-    backend = backend_of(project, blocked=["a/secret", "key"])
+    backend = backend_of(project, blocked=["a/secret", "key"], readable=[project.parent / "seen"])
     path, other = (os.path.normpath(project / name) for name in (was, is_now))
     said = _said(backend, project, instead=[(path, other)])
     assert said.startswith("126 ")

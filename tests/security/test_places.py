@@ -235,3 +235,89 @@ def test_a_blocked_place_is_not_hidden_where_a_folder_on_the_way_became_a_link(p
     (project / "deep").rename(project / "other")
     (project / "deep").symlink_to("other")
     assert places.hidden == []
+
+
+def make_worktree(main: Path, work: Path, *, back: str = "") -> Path:
+    """Lay out a worktree as git does: a pointer in it, and the way back in the repository."""
+    folder = main / "worktrees" / "w"
+    for each in (folder, main / "objects", main / "refs", main / "private", work):
+        each.mkdir(parents=True, exist_ok=True)
+    for name in ("HEAD", "worktrees/w/HEAD"):
+        (main / name).write_text("ref: refs/heads/main\n")
+    (main / "config").write_text("[core]\n")
+    (folder / "commondir").write_text("../..\n")
+    (folder / "gitdir").write_text(f"{back or work / '.git'}\n")
+    (work / ".git").write_text(f"gitdir: {folder}\n")
+    return folder
+
+
+def shown(project: Path, home: Path) -> list[str]:
+    return list(see(Host.of({"HOME": str(home)}), project).readable)
+
+
+@pytest.mark.parametrize("name", [".git", "repo.git", ".bare"])
+def test_a_worktree_shows_what_git_reads_of_its_repository(project, home, tmp_path, name: str):
+    main = tmp_path / "main" / name
+    make_worktree(main, project)
+    (main / "logs").symlink_to(main / "private")
+    names = ("HEAD", "config", "objects", "refs", "worktrees")
+    assert shown(project, home) == [f"{main}/{each}" for each in names]
+
+
+def test_a_repository_in_the_project_is_not_shown_once_more(project: Path, home: Path) -> None:
+    """Or a command could have ybs show what is blocked in the project."""
+    make_worktree(project / "main" / ".git", project)
+    assert see(Host.of({"HOME": str(home)}), project).seen == []
+
+
+def test_of_a_repository_around_no_place_of_keys_is_shown(project: Path, home: Path) -> None:
+    make_worktree(home / ".ssh" / ".git", project)
+    assert shown(project, home) == []
+    make_worktree(home / ".git", project)
+    assert f"{home}/.git/objects" in shown(project, home)
+
+
+@every_row("back", ["/somewhere/else/.git", ".git", "../../../project/.git/x"])
+def test_a_pointer_that_nothing_answers_shows_nothing(project, home, tmp_path, monkeypatch, back):
+    monkeypatch.chdir(project)
+    make_worktree(tmp_path / "main" / ".git", project, back=back)
+    assert shown(project, home) == []
+
+
+def test_a_folder_that_is_called_otherwise_than_a_repository_shows_nothing(
+    project: Path, home: Path
+) -> None:
+    make_worktree(project.parent, project)
+    assert shown(project, home) == []
+
+
+def test_a_pointer_to_a_submodule_shows_nothing(project: Path, home: Path, tmp_path: Path) -> None:
+    make_worktree(tmp_path / ".git" / "modules" / "project", project)
+    (project / ".git").write_text("gitdir: ../.git/modules/project\n")
+    assert shown(project, home) == []
+
+
+@pytest.mark.parametrize("pointer", ["", "gitdir:", "gitdir: ../home/.ssh", "gitdir: /", "nonsense", "gitdir: inside"])  # fmt: skip
+def test_a_pointer_to_any_folder_shows_nothing(project: Path, home: Path, pointer: str) -> None:
+    (home / ".ssh").mkdir()
+    (project / "inside").mkdir()
+    (project / ".git").write_text(pointer)
+    assert shown(project, home) == []
+
+
+@pytest.mark.parametrize("missing", ["config", "objects", "refs", "worktrees/w/commondir"])
+def test_what_answers_has_to_be_a_repository(project, home, tmp_path, missing: str) -> None:
+    main = tmp_path / "main" / ".git"
+    make_worktree(main, project)
+    (main / missing).rename(main / "other")
+    assert shown(project, home) == []
+
+
+def test_a_pointer_that_is_a_link_or_a_pipe_shows_nothing(project, home, tmp_path) -> None:
+    make_worktree(tmp_path / "main" / ".git", project)
+    (project / ".git").rename(tmp_path / "pointer")
+    (project / ".git").symlink_to(tmp_path / "pointer")
+    assert shown(project, home) == []
+    (project / ".git").unlink()
+    os.mkfifo(project / ".git")
+    assert shown(project, home) == []

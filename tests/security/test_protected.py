@@ -12,19 +12,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.security.paths.folder_index import FolderIndex
 from ybs.security.sandbox import protected as protected_module
-from ybs.security.sandbox.protected import NAMES, git_folders, host_secrets, linked, protected
-
-
-def make_worktree(main: Path, work: Path, back: str | None = None) -> Path:
-    """Lay out a worktree as git does: a pointer in it, and the way back in the repository."""
-    folder = main / ".git" / "worktrees" / "w"
-    folder.mkdir(parents=True)
-    (main / ".git" / "objects").mkdir()
-    (main / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (folder / "gitdir").write_text((str(work / ".git") if back is None else back) + "\n")
-    work.mkdir(exist_ok=True)
-    (work / ".git").write_text(f"gitdir: {folder}\n")
-    return folder
+from ybs.security.sandbox.protected import NAMES, host_secrets, protected
 
 
 def test_names_that_exist_are_protected_and_missing_ones_are_left_alone(project: Path) -> None:
@@ -114,76 +102,22 @@ def test_five_hundred_are_held_one_by_one(project, monkeypatch, count, is_folded
     assert protected(this_host(), str(project)) == ([str(project)] if is_folded else paths)
 
 
-def test_folders_whose_git_is_a_link_are_named(project: Path) -> None:
-    for place in (".", "sub"):
-        (project / place).mkdir(exist_ok=True)
-        (project / place / ".git").symlink_to("gone")
-    assert linked(str(project)) == [str(project), f"{project}/sub"]
+def test_a_link_is_held_with_each_link_on_its_way_and_its_end(
+    project: Path, tmp_path: Path
+) -> None:
+    (project / "conf/real").mkdir(parents=True)
+    (project / "conf/real/envrc").write_text("x")
+    (project / "conf/way").symlink_to("real")
+    (project / ".envrc").symlink_to("conf/way/envrc")
+    (project / ".npmrc").symlink_to(tmp_path / "npmrc")
+    (project / ".codex").symlink_to(".")
+    (project / ".git").symlink_to("gone")
+    names = (".codex", ".envrc", ".npmrc", "conf/real/envrc", "conf/way", ".git")
+    assert protected(this_host(), str(project)) == [f"{project}/{name}" for name in names]
 
 
 def test_a_folder_that_cannot_be_listed_is_passed_over(tmp_path: Path) -> None:
     assert protected(this_host(), str(tmp_path / "gone")) == []
-
-
-def test_a_worktree_shows_its_repository(tmp_path: Path) -> None:
-    make_worktree(tmp_path / "main", tmp_path / "work")
-    assert git_folders(str(tmp_path / "work")) == [str(tmp_path / "main" / ".git")]
-
-
-def test_a_pointer_that_nothing_answers_shows_nothing(tmp_path: Path) -> None:
-    make_worktree(tmp_path / "main", tmp_path / "work", back="/somewhere/else/.git")
-    assert git_folders(str(tmp_path / "work")) == []
-
-
-def test_a_pointer_that_git_would_not_follow_shows_nothing(tmp_path: Path) -> None:
-    folder = make_worktree(tmp_path / "main", tmp_path / "work")
-    (tmp_path / "work" / ".git").write_text(f"{folder}\n")
-    assert git_folders(str(tmp_path / "work")) == []
-
-
-def test_a_repository_in_the_project_is_not_shown_once_more(tmp_path: Path) -> None:
-    """Or a command could have ybs show what is blocked in the project."""
-    make_worktree(tmp_path / "work" / "main", tmp_path / "work")
-    assert git_folders(str(tmp_path / "work")) == []
-
-
-def test_a_named_pipe_in_place_of_a_pointer_is_not_read(project, monkeypatch):
-    os.mkfifo(project / ".git")
-    monkeypatch.setattr(protected_module, "_text_of", lambda _: pytest.fail("this would wait"))
-    assert git_folders(str(project)) == []
-
-
-@pytest.mark.parametrize("pointer", ["", "gitdir:", "gitdir: ../home/.ssh", "gitdir: /", "nonsense", "gitdir: inside"])  # fmt: skip
-def test_a_pointer_to_any_folder_shows_nothing(tmp_path: Path, pointer: str) -> None:
-    (tmp_path / "home" / ".ssh").mkdir(parents=True)
-    work = tmp_path / "work"
-    (work / "inside").mkdir(parents=True)
-    (work / ".git").write_text(pointer)
-    assert git_folders(str(work)) == []
-
-
-@pytest.mark.parametrize("missing", ["HEAD", "objects"])
-def test_what_answers_has_to_be_a_repository(tmp_path: Path, missing: str) -> None:
-    make_worktree(tmp_path / "main", tmp_path / "work")
-    path = tmp_path / "main" / ".git" / missing
-    path.rmdir() if path.is_dir() else path.unlink()
-    assert git_folders(str(tmp_path / "work")) == []
-
-
-def test_what_answers_has_to_lie_where_git_puts_worktrees(tmp_path: Path) -> None:
-    folder = make_worktree(tmp_path / "main", tmp_path / "work")
-    elsewhere = folder.parent.parent / "trees"
-    folder.parent.rename(elsewhere)
-    (tmp_path / "work" / ".git").write_text(f"gitdir: {elsewhere / 'w'}\n")
-    assert git_folders(str(tmp_path / "work")) == []
-
-
-def test_a_pointer_that_is_a_link_or_a_folder_shows_nothing(tmp_path: Path) -> None:
-    make_worktree(tmp_path / "main", tmp_path / "work")
-    (tmp_path / "work" / ".git").rename(tmp_path / "pointer")
-    (tmp_path / "work" / ".git").symlink_to(tmp_path / "pointer")
-    assert git_folders(str(tmp_path / "work")) == []
-    assert git_folders(str(tmp_path / "main")) == []
 
 
 def test_secrets_of_the_system_are_those_this_person_could_read(monkeypatch):

@@ -97,6 +97,39 @@ def test_nothing_in_the_project_can_be_changed(make, work: Path, home: Path) -> 
 
 
 @both
+def test_of_a_top_that_git_takes_for_a_repository_its_parts_cannot_be_changed(make, work, home):
+    for name in ("HEAD", "objects/x", "refs/x", "config", "hooks/x"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("kept")
+    before = contents(work)
+    tried = ("echo x >config", "mv config other", "rm -r hooks", "touch hooks/y objects/y", "echo x >src/deep.py")  # fmt: skip
+    command = "\n".join(f"( {each}\n); echo tried" for each in tried)
+    assert run(make(work, home), command, work, read_only=False)[1].count("tried") == len(tried)
+    assert contents(work) == before | {"src/deep.py": b"x\n"}
+
+
+@both
+def test_what_runs_later_and_is_a_link_cannot_be_exchanged(make, work: Path, home: Path) -> None:
+    (work / "conf/in").mkdir(parents=True)
+    (work / "conf/in/envrc").write_text("kept")
+    (work / ".envrc").symlink_to("conf/in/envrc")
+    (work / ".cargo").mkdir()
+    (work / ".cargo/config.toml").write_text("kept")
+    tried = (
+        "mv .envrc old; echo evil >.envrc",
+        "echo evil >conf/in/envrc",
+        "mv conf/in conf/old; mkdir conf/in; echo evil >conf/in/envrc",
+        "mv .cargo old; mkdir .cargo; echo evil >.cargo/config.toml",
+        "echo x >src/deep.py",
+    )
+    command = "\n".join(f"( {each}\n); echo tried" for each in tried)
+    assert run(make(work, home), command, work, read_only=False)[1].count("tried") == len(tried)
+    for name in (".envrc", ".cargo/config.toml"):
+        assert (work / name).read_text() == "kept"
+    assert (work / "src/deep.py").read_text() == "x\n"
+
+
+@both
 def test_the_attacks_would_work_where_writing_is_allowed(make, work: Path, home: Path) -> None:
     backend = make(work, home)
     for command in ("sort --o=main.py /dev/null", "uniq /dev/null main.py", "rm main.py"):

@@ -118,7 +118,7 @@ async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):
 
 LED_AWAY = [
     *("index", "logs", "logs/HEAD", "logs/refs/heads", "logs/refs/heads/main"),
-    *("refs/heads", "refs/heads/main", "objects/ab"),
+    *("refs/heads", "refs/heads/main", "objects/ab", "COMMIT_EDITMSG", "rr-cache"),
 ]
 
 

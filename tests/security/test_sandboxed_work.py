@@ -122,9 +122,11 @@ def test_git_works_in_a_worktree(project: Path, home: Path, tmp_path: Path) -> N
     author = ("-c", "user.name=a", "-c", "user.email=a@b")
     for arguments in (("init", "-q"), (*author, "commit", "-q", "--allow-empty", "-m", "first"), ("worktree", "add", "-q", str(work))):  # fmt: skip
         subprocess.run(["git", *arguments], cwd=project, check=True)
+    (project / ".git" / "private").write_text("what git does not read\n")
+    unseen = f"cat {project}/.git/private || echo unseen"
     for make in (bubblewrap, landlock):
-        said = run(make(work, home), "git status --short; git log --format=%s; echo x > .git || echo no", work)  # fmt: skip
-        assert said.split() == ["first", "no"]
+        said = run(make(work, home), f"git status --short; git log --format=%s; echo x > .git || echo no; {unseen}", work)  # fmt: skip
+        assert said.split() == ["first", "no", "unseen"]
 
 
 @pytest.mark.skipif(not PYTHON, reason="NOT TESTED: no Python of the system")

@@ -144,6 +144,15 @@ async def test_credentials_stay_refused_and_nobody_is_asked(open_session: Open, 
     assert asked.questions[0].withheld == "it would allow reading too much"
 
 
+async def test_all_of_the_folder_around_the_home_folder_is_not_offered(
+    open_session: Open, home: Path
+):
+    (home.parent / "notes.txt").write_text("plums\n")
+    asked = Asked(YES)
+    await turn(open_session, asked, call("read_file", path=str(home.parent / "notes.txt")))
+    assert asked.questions[0].withheld == "it would allow reading too much"
+
+
 @pytest.mark.integration
 async def test_what_is_blocked_in_a_folder_that_may_be_read_stays_closed(open_session, home):
     folder = home / "work"

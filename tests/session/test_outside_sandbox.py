@@ -18,7 +18,7 @@ from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.agent.environment import Permissions
 from ybs.agent.toolbox import make_toolbox
 from ybs.config.host import Host
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, ToolError
 from ybs.core.events import Event, Noticed, ToolFinished
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
@@ -438,8 +438,15 @@ async def test_a_rule_goes_on_to_count_where_a_push_noted_its_remote(
     open_session, work: Path, tmp_path: Path
 ) -> None:
     git(tmp_path, "init", "-q", "--bare", "there.git")
-    git(work, "remote", "add", "origin", str(tmp_path / "there.git"))
-    session = open_session(outside_sandbox=("git push *", "git commit *", "git branch *"))
+    git(work, "remote", "add", "origin", f"me@host:{tmp_path}/there.git")
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text('#!/bin/sh\nshift $(($# - 1)); exec sh -c "$1"\n')
+    ssh.chmod(0o755)
+    session = open_session(
+        path=f"{ssh.parent}:{os.environ['PATH']}",
+        outside_sandbox=("git push *", "git commit *", "git branch *"),
+    )
     session.confirm = refuse
     for command in (
         "git push -q -u origin main",
@@ -447,6 +454,118 @@ async def test_a_rule_goes_on_to_count_where_a_push_noted_its_remote(
     ):
         assert (await session.run(command)).summary == "exit code 0, outside the sandbox"
     assert git(tmp_path / "there.git", "log", "-1", "--format=%s", "main") == "second"
+
+
+@pytest.mark.parametrize("way", ["path", "near", "file", "remotes", "branches", "modules"])
+async def test_no_rule_counts_where_git_would_come_to_a_repository_of_this_machine(
+    open_session, work: Path, tmp_path: Path, way: str
+) -> None:
+    there = tmp_path / "there.git"
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    hook = there / "hooks" / "pre-receive"
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/leaked\n")
+    hook.chmod(0o755)
+    urls = {"path": str(there), "near": "../there.git", "file": f"file://{there}"}
+    if way in urls:
+        git(work, "remote", "add", "origin", urls[way])
+    else:
+        (work / ".git" / way).mkdir(exist_ok=True)
+        text = (
+            f"URL: {there}\nPush: HEAD:refs/heads/main\n" if way == "remotes" else f"{there}#main\n"
+        )
+        (work / ".git" / way / "origin").write_text(text)
+    session = open_session(outside_sandbox=("git push *",))
+    session.answer = NO
+    for command in ("git push", "git push origin main"):
+        assert (await session.run(command, outside=True)).is_refused
+        assert "safety.outside_sandbox does not count: " in session.questions[-1].reason
+    assert not (tmp_path / "leaked").exists()
+
+
+async def test_git_that_leaves_by_a_rule_reaches_no_repository_of_this_machine_by_another_name(
+    open_session, work: Path, home: Path, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    git(work, "remote", "add", "origin", "https://example.com/x.git")
+    (home / ".gitconfig").write_text(f'[url "{tmp_path}/there.git"]\ninsteadOf = https://example.com/x.git\n')  # fmt: skip
+    session = open_session(outside_sandbox=("git push *",))
+    session.confirm = refuse
+    assert "transport 'file' not allowed" in (await session.run("git push origin main")).output
+
+
+async def test_no_rule_goes_on_with_what_was_under_way_when_the_session_began(
+    open_session, work: Path, tmp_path: Path
+) -> None:
+    state, head = work / ".git" / "rebase-merge", git(work, "rev-parse", "HEAD")
+    state.mkdir()
+    texts = {"git-rebase-todo": f"exec touch {tmp_path}/leaked\n", "head-name": "refs/heads/main\n", "onto": head, "orig-head": head, "msgnum": "0", "end": "1", "done": "", "interactive": ""}  # fmt: skip
+    for name, text in texts.items():
+        (state / name).write_text(text)
+    session = open_session(outside_sandbox=("git *",))
+    session.answer = NO
+    assert (await session.run("git rebase --continue", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith("a rebase was under way when the session began")
+    session.answer = OUT
+    await session.run("git rebase --continue", outside=True)
+    assert (tmp_path / "leaked").exists(), "this one was asked about"
+    assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
+    assert len(session.questions) == 2
+
+
+async def test_a_rule_goes_on_with_what_git_began_in_this_session(open_session, work: Path) -> None:
+    for branch in ("other", "main"):
+        git(work, "checkout", "-q", "-B", branch, "HEAD")
+        (work / "main.py").write_text(f"by {branch}\n")
+        git(work, "commit", "-qam", branch)
+        git(work, "checkout", "-q", "HEAD~1")
+    git(work, "checkout", "-q", "main")
+    session = open_session(outside_sandbox=("git *",))
+    session.confirm = refuse
+    assert "CONFLICT" in (await session.run("git merge other")).output
+    (work / "main.py").write_text("by both\n")
+    result = await session.run("git add main.py && git commit -qm both")
+    assert result.summary == "exit code 0, outside the sandbox"
+
+
+@pytest.mark.parametrize("name", ["COMMIT_EDITMSG", "logs/HEAD", "rr-cache/x/preimage", "lfs"])
+async def test_no_rule_counts_where_a_link_leads_git_to_another_file(
+    open_session, work: Path, home: Path, name: str
+) -> None:
+    (home / ".bashrc").write_text("# mine\n")
+    place = work / ".git" / name
+    place.unlink(missing_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(home / ".bashrc")
+    session = open_session(outside_sandbox=("git commit *",))
+    session.answer = NO
+    command = "git commit --allow-empty -m 'x; touch leaked'"
+    assert (await session.run(command, outside=True)).is_refused
+    assert f"{name} is a link or not a regular file" in session.questions[-1].reason
+    assert (home / ".bashrc").read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize("head", ["x", "ref: heads/main"])
+async def test_git_that_leaves_by_a_rule_takes_the_repository_that_was_looked_at(
+    open_session, work: Path, tmp_path: Path, head: str
+) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "config", "core.fsmonitor", f"touch {tmp_path}/leaked; false")
+    (work / ".git" / "HEAD").write_text(f"{head}\n")
+    session = open_session(outside_sandbox=("git status *",))
+    session.confirm = refuse
+    result = await session.run("git status")
+    assert "outside the sandbox" in result.summary
+    assert "not a git repository" in result.output
+    assert not (tmp_path / "leaked").exists()
+
+
+async def test_what_leaves_by_a_rule_is_not_started_where_the_repository_has_gone(
+    open_session, work: Path
+) -> None:
+    session = open_session()
+    (work / ".git").rename(work / "old")
+    with pytest.raises(ToolError, match="another one by now: it is not in a repository"):
+        session.environment.workspace.shells.prepare_outside("git status", is_asked=False)
 
 
 async def test_no_rule_counts_while_a_job_runs_in_the_background(open_session, work: Path) -> None:
@@ -682,6 +801,15 @@ async def test_a_session_that_goes_on_knows_the_repository_that_its_first_line_w
             assert bool(again.environment.workspace.repository) is is_let_out
             await again.start_anew(is_incognito=False)
             assert bool(again.environment.workspace.repository) is is_let_out
+
+
+async def test_a_session_that_goes_on_amid_a_merge_knows_its_repository(open_session, work: Path):
+    number = str((work / ".git").stat().st_ino)
+    (work / ".git" / "MERGE_HEAD").write_text("")
+    for before, is_known in ((number, True), (f"{number} REVERT_HEAD", True), ("1", False)):
+        workspace = open_session().environment.workspace
+        workspace.began(0, before)
+        assert workspace.repository == (f"{number} MERGE_HEAD" if is_known else "")
 
 
 async def test_git_loads_the_project_where_it_finds_a_submodule(open_session, work: Path) -> None:

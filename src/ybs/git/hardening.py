@@ -144,9 +144,7 @@ def environment(repository: Repository | None, more: Mapping[str, str]) -> dict[
         "GIT_DIR": "/dev/null",
     }
     if repository is not None:
-        environ["GIT_DIR"] = str(repository.git_folder)
-        environ["GIT_COMMON_DIR"] = str(repository.common_folder)
-        environ["GIT_WORK_TREE"] = str(repository.work_tree)
+        environ |= repository.variables
     environ |= more
     return {name: value for name, value in environ.items() if value or name == "GIT_ALLOW_PROTOCOL"}
 

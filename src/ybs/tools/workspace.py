@@ -116,7 +116,7 @@ class Workspace:
     def began(self, at_ns: int, repository: str) -> None:
         """Note that the session began at that time, if that is earlier, and with that repository: a saved one goes on."""
         self.since_ns = min(self.since_ns, at_ns)
-        if repository != self.repository:
+        if repository.split()[:1] != self.repository.split()[:1]:
             self.repository = ""
 
     @cached_property

@@ -14,7 +14,7 @@ from time import monotonic, time_ns
 from msgspec import Struct
 
 from ybs.security.paths.autorun import MODULES, NAMES, kind_of
-from ybs.security.paths.git_names import REPOSITORIES
+from ybs.security.paths.git_names import PARTS, REPOSITORIES, is_repository
 
 #: How long one look may take. The next one goes on where it ended.
 LOOK_SECONDS = 10.0
@@ -33,14 +33,12 @@ _HELD_DEPTH = 2
 class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
-    `repositories` are folders of version control (or the files in their place) and bare repositories; of a repository
-    whose `.git` is a link `linked` has the folder around it. `autorun` are the files that run or are read later, `held` those
-    entries at the root's top that the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not
-    looked at.
+    `repositories` are folders of version control (or the files in their place) and bare repositories; where the root itself is
+    one, its parts stand for it. `autorun` are the files that run or are read later, `held` those entries at the root's top that
+    the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not looked at.
     """
 
     repositories: list[str] = []
-    linked: list[str] = []
     autorun: list[str] = []
     held: list[str] = []
     special: list[str] = []
@@ -56,7 +54,6 @@ class _Folder(Struct, gc=False):
     autorun: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     special: tuple[str, ...] = ()
-    is_linked: bool = False
     is_bare: bool = False
 
 
@@ -161,9 +158,10 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
                 if not entry.is_file(follow_symlinks=False):
                     special.append(entry.name)
     names = {*folders, *others, *links}
-    repositories = names & REPOSITORIES
-    if below.depth and _is_bare(names):
+    is_bare = is_repository(names.__contains__)
+    if is_bare and below.depth:
         return _Folder(stamp, special=tuple(special), is_bare=True)
+    repositories = names & (REPOSITORIES | PARTS if is_bare else REPOSITORIES)
     files = () if below.is_installed else _autorun_files(below, others, links)
     return _Folder(
         stamp,
@@ -172,13 +170,7 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
         autorun=tuple(files),
         held=tuple(_held(below, names - repositories)) if below.depth < _HELD_DEPTH else (),
         special=tuple(special),
-        is_linked=".git" in links,
     )
-
-
-def _is_bare(names: set[str]) -> bool:
-    """Return whether git takes a folder with these entries for a repository."""
-    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def _autorun_files(below: _Below, others: list[str], links: list[str]) -> list[str]:
@@ -203,6 +195,5 @@ def _add(found: IndexedPaths, below: _Below, folder: _Folder) -> None:
     if folder.is_bare:
         found.repositories.append(path)
     found.repositories += [f"{path}/{name}" for name in folder.repositories]
-    found.linked += [path] if folder.is_linked else []
     found.autorun += [f"{path}/{name}" for name in folder.autorun]
     found.held += [f"{path}/{name}" for name in folder.held]

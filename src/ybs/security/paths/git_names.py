@@ -2,12 +2,15 @@
 
 import os
 import re
+from collections.abc import Callable, Container
 
 #: HFS+ and git leave these out of names; see `is_hfs_dotgit` in https://github.com/git/git/blob/master/utf8.c.
 _UNSEEN = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 
 #: Folders that version control keeps its settings and hooks in. What lies in them is theirs.
 REPOSITORIES = frozenset({".git", ".hg", ".jj", ".sl"})
+#: What has git take a folder for a repository whatever it is called, and what git runs or obeys in one.
+PARTS = frozenset({"HEAD", "commondir", "config", "config.worktree", "hooks", "objects", "refs"})
 _MEANT = REPOSITORIES | {"git~1", "hg~1", "jj~1", "sl~1"}
 
 
@@ -22,22 +25,28 @@ def means_repository(name: str) -> bool:
     return plain(name) in _MEANT
 
 
-def repository_on_the_way(real: str, top: str) -> str:
-    """Return the folder between `top` and the path that git would take for a repository once the path is there.
+def repository_on_the_way(real: str, top: str, also: Container[str] = ()) -> str:
+    """Return the folder between `top` and the path that git would take for a repository once the path is there, and `also` those.
 
     Git runs programs that a `config` in such a folder names, whatever the folder is called
     (https://git-scm.com/docs/gitrepository-layout). Nothing is returned where there is none.
     """
     folder, _, name = real.rpartition("/")
-    while not _is_repository(folder, name.casefold()):
+    while not _is_repository(folder, name.casefold(), also):
         if folder in (top, ""):
             return ""
         folder, _, name = folder.rpartition("/")
     return folder
 
 
-def _is_repository(folder: str, coming: str) -> bool:
+def _is_repository(folder: str, coming: str, also: Container[str]) -> bool:
     def has(name: str) -> bool:
-        return name.casefold() == coming or os.path.lexists(f"{folder}/{name}")
+        path = f"{folder}/{name}"
+        return name.casefold() == coming or path in also or os.path.lexists(path)
 
+    return is_repository(has)
+
+
+def is_repository(has: Callable[[str], bool]) -> bool:
+    """Return whether git takes a folder for a repository that has entries of these names."""
     return has("HEAD") and (has("commondir") or (has("objects") and has("refs")))

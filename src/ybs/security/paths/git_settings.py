@@ -41,24 +41,27 @@ _VARIABLES = (
     *("GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER"),
 )  # fmt: skip
 _VARIABLE = "variable"
-#: Settings of a repository that start no program, name no file and lead nowhere else. Those of addresses and names of remotes are looked at.
+#: Settings of a repository that start no program, name no file, lead nowhere else, and give a command no other branches to push, to
+#: overwrite or to delete than its words say. Those of addresses and names of remotes are looked at.
 _ADDRESSES, _REMOTES = ("remote.url", "remote.pushurl"), ("branch.remote", "branch.pushremote", "remote.pushdefault")  # fmt: skip
 _PLAIN = lazy(
-    r"(?:branch\.(?!mergeoptions=)|advice\.|color\.|column\.|gui\.|index\.|maintenance\.|pack\.|rerere\.|status\.|user\."
+    r"(?:branch\.(?!mergeoptions=|rebase=)|(?:branch|pull)\.rebase=(?i:true|false|merges)\Z|advice\.|color\.|column\.|gui\.|index\.|maintenance\.|pack\.|rerere\.|status\.|user\."
     r"|core\.(?:autocrlf|bare|checkstat|commitgraph|compression|eol|filemode|hidedotfiles|ignorecase|logallrefupdates|longpaths|multipackindex"
     r"|precomposeunicode|preloadindex|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
     r"|trustctime|untrackedcache|whitespace)=|core\.fsmonitor=(?i:true|false)\Z|(?:commit|tag)\.gpgsign=|credential\.username="
-    r"|diff\.(?:algorithm|colormoved|renames|submodule)=|fetch\.(?:parallel|prune|prunetags|writecommitgraph)="
+    r"|diff\.(?:algorithm|colormoved|renames|submodule)=|fetch\.(?:parallel|prune|writecommitgraph)="
     r"|extensions\.(?:compatobjectformat|objectformat|partialclone|preciousobjects|refstorage|relativeworktrees|worktreeconfig)="
     r"|gc\.auto\w*=|gpg\.format=|http\.(?:postbuffer|version)=|lfs\.(?:access|locksverify|repositoryformatversion)=|log\.(?:date|decorate)="
-    r"|merge\.(?:conflictstyle|ff|renamelimit|renames)=|pull\.(?:ff|rebase)=|push\.(?:autosetupremote|default|followtags)="
+    r"|merge\.(?:conflictstyle|ff|renamelimit|renames)=|pull\.ff=|push\.(?:autosetupremote|followtags)=|push\.default=(?i:current|nothing|simple)\Z"
     r"|rebase\.(?:autosquash|autostash|updaterefs)="
-    r"|remote\.(?:fetch|gh-resolved|glab-resolved|mirror|partialclonefilter|promisor|prune|prunetags|push|skipdefaultupdate|skipfetchall|tagopt)="
+    r"|remote\.(?:gh-resolved|glab-resolved|partialclonefilter|promisor|prune|skipdefaultupdate|skipfetchall|tagopt)="
+    r"|remote\.fetch=[^:]*(?::refs/remotes/.*)?\Z"
     r").*",
     re.DOTALL,
 )
-#: An address that git reaches itself or by ssh, and no program of its own (`ext::sh x`, `helper://x`).
-_ADDRESS = lazy(r"(?:https?|ssh|git|file)://.*|(?!-|[\w+.-]*:(?::|//)).+")
+#: What git reaches itself or by ssh. Of a repository on this machine it would run the hooks, of `ext` or `helper` a program of that name.
+PROTOCOLS = ("git", "http", "https", "ssh")
+_ADDRESS = lazy(rf"(?:{'|'.join(PROTOCOLS)})://.*|(?!-)[^/:]+:(?!:|//).+")
 #: Section and key in lower case, and the value; of a file's also what stands in quotes in the section.
 _Entry = tuple[str, str]
 _FileEntry = tuple[str, str, str]

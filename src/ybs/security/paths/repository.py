@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path, PurePath
 
@@ -17,6 +17,12 @@ _MOST_STEPS = 5
 _COMMIT = lazy("[0-9a-f]{40}|[0-9a-f]{64}")
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
+#: All below them is written by git, by names that it finds there; of `objects` and `lfs` the folders in them are.
+_TREES, _TOPS = ("logs", "refs", "rr-cache"), ("objects", "lfs")
+#: Through these git writes nothing. `hooks` is a link where somebody keeps them elsewhere, the other is git's own socket.
+_UNWRITTEN = frozenset(("hooks", "fsmonitor--daemon.ipc"))
+#: Folders that name other repositories, or are some.
+_OTHERS = ("remotes", "branches", "modules")
 #: What git leaves in its folder while something is under way there that the next commit would end.
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -42,13 +48,27 @@ class Repository(Struct, frozen=True):
         files = (self.common_folder / "config", self.git_folder / "config.worktree")
         return [file for file in files if os.path.lexists(file)]
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """What has git take this repository, and look for none itself."""
+        return {
+            "GIT_DIR": str(self.git_folder),
+            "GIT_COMMON_DIR": str(self.common_folder),
+            "GIT_WORK_TREE": str(self.work_tree),
+        }
+
 
 def mark_of(folder: Path) -> str:
-    """Return by what the `.git` of a folder is known again, whatever changes in it; empty where there is none."""
+    """Return by what the `.git` of a folder is known again, and what is under way there; empty where git cannot be used."""
     try:
-        return str((folder / ".git").lstat().st_ino)
-    except OSError:
+        return " ".join((number_of(folder), *_begun(find_repository(folder))))
+    except (OSError, ValueError, RuntimeError):
         return ""
+
+
+def number_of(folder: Path) -> str:
+    """Return the number of a folder's own `.git`. Raises OSError where there is none."""
+    return str((folder / ".git").lstat().st_ino)
 
 
 def find_repository(folder: Path) -> Repository:
@@ -168,8 +188,8 @@ def check_complete(repository: Repository) -> None:
     place = repository.common_folder / "objects/info/alternates"
     if os.path.lexists(place) and not _is_empty(place):
         raise ValueError(
-            "some of its objects lie in another repository (objects/info/alternates), which ybs's own git does not "
-            "read; use git yourself"
+            "some of its objects lie in another repository (objects/info/alternates), which ybs does not read; "
+            "use git yourself"
         )
 
 
@@ -181,27 +201,36 @@ def _is_empty(place: Path) -> bool:
 def check_writable(repository: Repository) -> None:
     """Raise ValueError where git, when it writes, would be led elsewhere: it follows links in its own folder."""
     for folder in {repository.git_folder, repository.common_folder}:
-        for name in ("logs", "refs"):
-            _check_tree(folder / name)
-    _check_folder(repository.common_folder / "objects")
+        _check_folder(folder, but=_UNWRITTEN)
+        waiting = [folder / name for name in _TREES]
+        while waiting:
+            waiting += _check_folder(waiting.pop())
+    for name in _TOPS:
+        _check_folder(repository.common_folder / name)
 
 
-def _check_tree(folder: Path) -> None:
-    waiting = [str(folder)]
-    if os.path.islink(folder):  # noqa: PTH114 - texts throughout
-        raise ValueError(f"{folder} is a link, which git does not create")
-    while waiting:
-        waiting += _check_folder(waiting.pop())
+def check_plain(repository: Repository, begun: Collection[str]) -> None:
+    """Raise ValueError where git's own folder holds more than plain, known things.
+
+    Those would be links, other repositories, or an operation of the names `begun`, which says itself what git runs as it goes on.
+    """
+    check_writable(repository)
+    check_complete(repository)
+    for folder in (repository.common_folder / name for name in _OTHERS):
+        if folder.is_dir() and any(folder.iterdir()):
+            raise ValueError(f"{folder} is not empty: it names other repositories")
+    if name := next((name for name in _begun(repository) if name in begun), ""):
+        raise ValueError(f"{_UNDER_WAY[name]} was under way when the session began")
 
 
-def _check_folder(folder: str | Path) -> list[str]:
+def _check_folder(folder: Path, but: frozenset[str] = frozenset()) -> list[Path]:
     """Return the folders in a folder. Raises ValueError where anything else than files and folders is in it."""
-    folders: list[str] = []
+    folders: list[Path] = []
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-            elif not entry.is_file(follow_symlinks=False):
+                folders.append(Path(entry))
+            elif entry.name not in but and not entry.is_file(follow_symlinks=False):
                 raise ValueError(
                     f"{entry.path} is a link or not a regular file, which git does not create"
                 )
@@ -217,8 +246,11 @@ def _read(path: Path) -> str:
 
 def under_way(repository: Repository) -> str:
     """Return the unfinished operation of a repository, such as `a merge`; empty if there is none."""
-    folder = repository.git_folder
-    return next((what for name, what in _UNDER_WAY.items() if os.path.lexists(folder / name)), "")
+    return next((_UNDER_WAY[name] for name in _begun(repository)), "")
+
+
+def _begun(repository: Repository) -> Iterator[str]:
+    return (name for name in _UNDER_WAY if os.path.lexists(repository.git_folder / name))
 
 
 def elsewhere(top: Path, path: str) -> str:

@@ -17,6 +17,7 @@ from ybs.core.lazy import lazy
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
+from ybs.security.paths.path_text import lies_in
 from ybs.security.policy.policy import Allow, Ask, Bound, Decision, Deny, Policy, Subject
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ def _reading(call: ToolCall, refused: "OutsideRoots") -> tuple[str, Question]:
     """Return the folder of which "always" would allow all to be read, and the question."""
     path, home = refused.path, os.path.realpath(refused.roots.host.home)
     folder = path if os.path.isdir(path) else os.path.dirname(path)  # noqa: PTH112, PTH120
-    title, is_wide = "Read outside of the folders that ybs works in", folder in ("/", home)
+    title, is_wide = "Read outside of the folders that ybs works in", lies_in(home, folder)
     return folder, Question(
         call=call,
         effect="read",

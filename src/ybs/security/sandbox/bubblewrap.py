@@ -6,20 +6,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ybs.config.host import Host
 from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.mounts import checked
 from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
 from ybs.security.sandbox.protected import (
-    git_folders,
+    held,
+    held_whole,
     host_secrets,
-    linked,
     machine_sockets,
     outer_sockets,
     pipes,
-    protected,
 )
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
@@ -63,7 +61,7 @@ class Bubblewrap(Backend):
         self._program, self._options = program, options
         self._system = list(_system(places))
         self._system_folders = [folder for folder, _ in system_folders()]
-        self._readable = list(_bind("--ro-bind", (*places.toolchains, *places.seen)))
+        self._toolchains = list(_bind("--ro-bind", places.toolchains))
 
     def launch(
         self,
@@ -122,13 +120,16 @@ class Bubblewrap(Backend):
         made += self._system
         if network:
             made += _resolver()
-        return [*made, *self._readable]
+        return [*made, *self._toolchains]
 
     def _opened(self, *, read_only: bool) -> Iterator[str]:
-        """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
-        show = _read_only if read_only else _writable
+        """Yield what sandboxed programs could reach and change, so what has to be looked at again.
+
+        What is seen may lie where those of another agent write: a link that somebody has put there since shows nothing.
+        """
+        yield from _bind("--ro-bind", (path for path in self.places.seen if os.path.realpath(path) == path))  # fmt: skip
         for top in self.places.tops:
-            yield from show(self.places, top)
+            yield from ("--ro-bind", top, top) if read_only else _writable(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))
         if not read_only:
             yield from _hidden(machine_sockets((*self._system_folders, *self.places.tops, *self.places.toolchains, *self.places.seen)))  # fmt: skip
@@ -258,29 +259,22 @@ def _resolver() -> Iterator[str]:
 def _writable(places: Places, top: str) -> Iterator[str]:
     yield from ("--bind", top, top)
     roots = places.roots_in(top)
-    in_pieces = {folder for root in roots for folder in linked(root)}
+    later = [path for root in roots for path in held(places.host, root)]
+    kept = [*later, *(path for root in roots for path in held_whole(root))]
+    links = {path for path in kept if os.path.islink(path)}  # noqa: PTH114 - there may be hundreds
+    in_pieces = {path.rpartition("/")[0] for path in links}
+    # What is mounted cannot be renamed, to be found bare next time: so the ways to all of these are.
+    pins = {*_above_in((*places.hidden, *code_in(top), *later), top)} - {top}
     # In order of depth: a mount covers those that were made below it before.
-    for folder in sorted({*in_pieces, *_pins(places, top)}):
+    for folder in sorted({*in_pieces, *pins}):
         if folder not in in_pieces:
             yield from _bind("--bind", (folder,))
             continue
-        # A mount does not hold a link, and a repository in its place would run what it likes. So the folder
+        # A mount does not hold a link, and what somebody puts in its place would be run or obeyed. So the folder
         # itself is read-only, and what lies in it is writable piece by piece.
         yield from ("--ro-bind", folder, folder)
         yield from _bind("--bind", _chunks(folder))
-    for root in roots:
-        yield from _bind("--ro-bind", (*_held(places.host, root), *git_folders(root)))
-
-
-def _read_only(places: Places, top: str) -> Iterator[str]:
-    yield from ("--ro-bind", top, top)
-    for root in places.roots_in(top):
-        yield from _bind("--ro-bind", git_folders(root))
-
-
-def _pins(places: Places, top: str) -> list[str]:
-    """Return the folders on the way to blocked paths and ybs's code: what is mounted cannot be renamed, to be found bare next time."""
-    return [path for path in _above_in((*places.hidden, *code_in(top)), top) if path != top]
+    yield from _bind("--ro-bind", (path for path in kept if path not in links))
 
 
 def _above_in(paths: Iterable[str], top: str) -> list[str]:
@@ -303,14 +297,3 @@ def _chunks(folder: str) -> list[str]:
     except OSError:
         return []
     return pieces if len(pieces) <= _MOST_PIECES else []
-
-
-def _held(host: Host, root: str) -> Iterator[str]:
-    """Yield the protected paths, and for a link what it points to where that can be written."""
-    for path in protected(host, root):
-        if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
-            yield path
-            continue
-        real = os.path.realpath(path)
-        if real != root and lies_in(real, root):
-            yield real

@@ -22,7 +22,7 @@ from ybs.core.errors import Refused
 from ybs.security.paths.opening import held
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in, system_folders
-from ybs.security.sandbox.protected import git_folders, host_secrets, protected
+from ybs.security.sandbox.protected import host_secrets, protected
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 
@@ -240,8 +240,8 @@ class Landlock(Backend):
         allow_place(self._kernel, ruleset, descriptor, rights)
 
     def _opened(self, path: str) -> int:
-        """Open the path; in what sandboxed programs can change no link is followed, since one still running may put it there."""
-        if not any(lies_in(path, top) for top in self.places.tops):
+        """Open the path; in what sandboxed programs may change no link is followed, since one still running may put it there."""
+        if not any(lies_in(path, top) for top in (*self.places.tops, *self.places.seen)):
             return os.open(path, _PATH)
         with held(Path(path)) as place:
             return place.open(os.O_PATH)
@@ -315,11 +315,10 @@ def _rules(
     for folder in (*shown, *places.toolchains, *places.seen, *places.tops):
         yield from _split(folder, secrets, _READ)
     for top in places.tops:
-        roots = places.roots_in(top)
-        kept = [path for root in roots for path in protected(places.host, root)]
         if not read_only:
+            roots = places.roots_in(top)
+            kept = [path for root in roots for path in protected(places.host, root)]
             yield from _split(top, [*kept, *secrets], _ALL_FILES)
-        yield from ((folder, _READ) for root in roots for folder in git_folders(root))
     own = [private.unshared] if read_only else [private.temporary]
     # A home folder in the folder of temporary files needs no rule, and by now may be a link that a program has put there.
     if not (read_only or lies_in(private.home, private.temporary)):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
@@ -12,6 +13,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.repository import find_repository
 from ybs.security.paths.second_names import second_names
 
 #: Programs, libraries and their settings: the same for everybody on the machine.
@@ -49,6 +51,12 @@ _NEVER = (
     *("/Applications", "/private", "/private/tmp", "/private/var"),
 )
 _KERNEL = ("/proc", "/sys", "/dev")
+#: What git reads of the repository of a worktree, and what such a repository's folder is called: nobody calls one of private files so.
+_OF_GIT = (
+    *("HEAD", "config", "config.worktree", "hooks", "info", "lfs", "logs", "objects"),
+    *("packed-refs", "refs", "reftable", "rr-cache", "shallow", "worktrees"),
+)
+_GIT_ENDS = (".git", "/.bare")
 
 
 class Places(Struct, frozen=True, kw_only=True):
@@ -155,17 +163,18 @@ def see(
     seen = tuple(os.path.realpath(path) for path in readable)
     for folder in (*opened, *seen):
         _check(folder, real_home, hidden)
+    around = [path for folder in opened for path in _of_repository(folder, real_home, hidden)]
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
-    linked = _linked(real_home, (*opened, *seen))
+    linked = _linked(real_home, (*opened, *seen, *around))
     kept = _kept_in(shown, real_home, opened)
     again = _named_again((*hidden, *credentials.SYSTEM), opened, int(monotonic()) // 60)
-    folders = frozenset(shown)
+    folders = frozenset((*shown, *around))
     return Places(
         host=host,
         project=root,
         home=real_home,
         writable=tuple(dict.fromkeys(opened)),
-        readable=tuple(dict.fromkeys(seen)),
+        readable=tuple(dict.fromkeys((*seen, *around))),
         blocked=hidden,
         covered=tuple(
             path
@@ -246,6 +255,24 @@ def _kept_in(shown: Iterable[str], home: str, opened: Sequence[str]) -> list[str
         for folder in toolchains
         for path in credentials.in_toolchain(folder, is_cache=folder in caches)
     ]
+
+
+def _of_repository(folder: str, home: str, blocked: tuple[str, ...]) -> Iterator[str]:
+    """Yield what git reads of the repository that the folder is a worktree of, where it may be shown.
+
+    It points back to the folder: git writes that for its worktrees, and no command can outside of the project.
+    """
+    if not os.path.isfile(f"{folder}/.git"):  # noqa: PTH113 - asked at every start
+        return
+    with suppress(OSError, ValueError, RuntimeError, Refused):
+        found = find_repository(Path(folder))
+        common = str(found.common_folder)
+        if found.git_folder == found.common_folder or not common.endswith(_GIT_ENDS):
+            return
+        for path in (f"{common}/{name}" for name in _OF_GIT):
+            if os.path.exists(path) and not os.path.islink(path):  # noqa: PTH110, PTH114
+                _check(path, home, blocked)
+                yield path
 
 
 def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:

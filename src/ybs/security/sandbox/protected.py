@@ -5,7 +5,7 @@ import socket
 import stat
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ybs.config.host import Host
@@ -15,6 +15,7 @@ from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import named_by_settings
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.steps import steps
 from ybs.security.sandbox.places import lies_in
 
 GIT = ".git"
@@ -22,7 +23,6 @@ GIT = ".git"
 NAMES = (*sorted(REPOSITORIES), *sorted(name for name, kind in AUTORUN.items() if kind == "held"))
 #: bubblewrap needs a time for each mount that grows with their number: 500 take half a second.
 MOST_HELD = 500
-_LONGEST_POINTER = 4096
 #: Words before the name in a line of /proc/net/unix; the kernel's service that lists sockets, and the kind of its answers.
 _NAMED, _SOCK_DIAG, _ANSWER = 7, 4, 20
 #: Where most of them lie, which no sandbox shows.
@@ -37,19 +37,31 @@ def protected(host: Host, root: str) -> list[str]:
     Of very many, and where not all folders could be looked at in time, whole folders stand for what is in them.
     Never a name that is missing: hiding one leaves an empty file behind.
     """
+    return [*held(host, root), *held_whole(root)]
+
+
+def held_whole(root: str) -> list[str]:
+    """Return ybs's own code, the repositories at any depth, and folders that could not be looked at in time."""
     found = index_of(root).look()
-    named = [path for path in named_by_settings(host, root) if os.path.lexists(path)]
-    held = sorted({*found.held, *named})
-    return [*code_in(root), *held, *_folded([*found.repositories, *found.unseen], root, MOST_HELD)]
+    repositories = _folded([*found.repositories, *found.unseen], root, MOST_HELD)
+    return [*code_in(root), *_with_ways(repositories, root)]
 
 
-def linked(root: str) -> list[str]:
-    """Return the folders around a protected link, which a mount cannot protect: it can be swapped for a folder.
+def held(host: Host, root: str) -> list[str]:
+    """Return what runs later at the top, and what the person's git settings name, with the links and the end of each way there."""
+    named = (path for path in named_by_settings(host, root) if os.path.lexists(path))
+    return sorted(set(_with_ways((*index_of(root).look().held, *named), root)))
 
-    Such a link is a `.git`, or leads to ybs's own code (`.venv`).
-    """
-    links = (path for path in code_in(root) if os.path.islink(path))  # noqa: PTH114 - texts throughout
-    return sorted({*index_of(root).look().linked, *(path.rpartition("/")[0] for path in links)})
+
+def _with_ways(paths: Iterable[str], root: str) -> Iterator[str]:
+    """Yield the paths; for a link each link that it leads over and what it leads to, as far as they are there and lie in the root."""
+    for path in paths:
+        if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
+            yield path
+            continue
+        for step in steps(path, has_turns=False):
+            if step != root and lies_in(step, root) and os.path.lexists(step):
+                yield step
 
 
 def pipes(root: str) -> list[str]:
@@ -164,34 +176,3 @@ def host_secrets() -> list[str]:
         keys = []
     named = (*credentials.SYSTEM, *(f"/etc/ssh/{name}" for name in keys if name.endswith("_key")))
     return [path for path in named if os.access(path, os.R_OK)]
-
-
-def git_folders(root: str) -> list[str]:
-    """Return the folders outside `root` that a worktree's `.git` file points to, if they are proved.
-
-    A sandboxed program could write such a file to have any folder shown, so the folder has to point back:
-    git writes that for its worktrees, and nobody in the sandbox can write it outside of the project.
-    """
-    pointer = Path(root, ".git")
-    if not pointer.is_file():
-        return []
-    named = _text_of(pointer)
-    if not named.startswith("gitdir:"):
-        return []
-    folder = Path(os.path.realpath(Path(root, named.removeprefix("gitdir:").strip())))
-    if lies_in(str(folder), root):
-        return []
-    back = _text_of(folder / "gitdir").strip()
-    if not back or os.path.realpath(back) != str(pointer):
-        return []
-    common = folder.parent.parent
-    is_one = folder.parent.name == "worktrees" and (common / "HEAD").is_file()
-    return [str(common)] if is_one and (common / "objects").is_dir() else []
-
-
-def _text_of(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return os.fsdecode(file.read(_LONGEST_POINTER))
-    except OSError:
-        return ""

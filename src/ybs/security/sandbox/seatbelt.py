@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in
-from ybs.security.sandbox.protected import GIT, NAMES, git_folders
+from ybs.security.sandbox.protected import GIT, NAMES
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
 if TYPE_CHECKING:
@@ -105,12 +105,7 @@ def profile(
     """Return the profile's text and the parameters that its paths stand in."""
     own = f"{private}/{UNSHARED}" if read_only else private
     names = _Names()
-    seen = (
-        *_SYSTEM,
-        *places.toolchains,
-        *places.readable,
-        *(each for root in places.writable for each in git_folders(root)),
-    )
+    seen = (*_SYSTEM, *places.toolchains, *places.readable)
     readable = _subpaths(names, "READ", (*seen, *places.writable))
     hidden = _subpaths(
         names, "HIDDEN", (*_HIDDEN, *dict.fromkeys((*places.blocked, *places.covered)))

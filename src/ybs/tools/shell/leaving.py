@@ -15,7 +15,7 @@ from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_settings import commands, hook_folders, named_by_settings, remotes_of
-from ybs.security.paths.repository import Repository, find_repository, mark_of
+from ybs.security.paths.repository import Repository, check_plain, find_repository, number_of
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.rules import may_be_let_out
 from ybs.tools.workspace import Workspace
@@ -30,7 +30,7 @@ _HELPERS = frozenset(_PROGRAMS.split())
 _REACH = frozenset(("fetch", "pull", "push", "ls-remote"))
 _LEADING = (
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"),
-    *("GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS"),
+    *("GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS", "GIT_ALLOW_PROTOCOL"),
 )
 #: What of git's own folder says something to programs that ask it.
 _SAID = frozenset(("HEAD", "config", "hooks", "packed-refs", "refs"))
@@ -70,13 +70,15 @@ class Leaving:
         """Return why it may load what lies in the project; empty where it is known to load nothing of it."""
         if not self._parts or not all(map(may_be_let_out, self._parts)):
             return "it may load any file of the project"
-        mark = self._workspace.repository
-        if self._folder != self._roots.folder or not mark or mark_of(self._folder) != mark:
-            return "it is not at the top of a repository that was here when the session began"
+        number, *begun = self._workspace.repository.split() or [""]
         try:
-            return next(_by_repository(find_repository(self._folder), self._roots), "")
+            repository = find_repository(self._folder)
+            if self._folder != self._roots.folder or number_of(self._folder) != number:
+                return "it is not at the top of a repository that was here when the session began"
+            check_plain(repository, begun)
+            return next(_by_repository(repository, self._roots), "")
         except (ValueError, OSError, RuntimeError) as error:
-            return f"of the repository {error}"
+            return str(error)
 
     def _by_words(self) -> Iterator[str]:
         """Yield words that lead to another repository, to a file for others, or elsewhere by a link."""

@@ -21,8 +21,8 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def outputs_folder(host: Host) -> Path:
-    """Return the folder of all kept outputs: `~/.local/state/ybs/outputs`."""
-    return host.state_folder / "outputs"
+    """Return the folder of all kept outputs, links on the way resolved: `~/.local/state/ybs/outputs`."""
+    return host.state_folder.resolve() / "outputs"
 
 
 class Outputs:

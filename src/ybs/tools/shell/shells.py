@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ybs.core.errors import ToolError
 from ybs.security.launcher import environ_away, shell_command
 from ybs.security.sandbox.launch import Access, Launch, Starter, outside
 from ybs.tools.shell.overflow import Outputs, OverflowFile
@@ -102,9 +103,22 @@ class Shells:
         return self.marked(launch)
 
     def prepare_outside(self, command: str, *, is_asked: bool) -> "tuple[Launch, CommandMark]":
-        """Say the same of a command that runs as the person's own shell would, outside of any sandbox; one that nobody `is_asked` about finds no program in the project."""
+        """Say the same of a command that runs as the person's own shell would, outside of any sandbox.
+
+        One that nobody `is_asked` about finds no program in the project, no other repository, and no remote on this machine.
+        """
         environ = self._roots.host.environ
-        return self.marked(outside(command, environ if is_asked else environ_away(environ)))
+        if not is_asked:
+            from ybs.security.paths.git_settings import PROTOCOLS
+            from ybs.security.paths.repository import find_repository
+
+            try:
+                repository = find_repository(self._roots.folder)
+            except (ValueError, RuntimeError) as error:
+                raise ToolError(f"The repository is another one by now: {error}") from error
+            held = {**repository.variables, "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS)}
+            environ = {**environ_away(environ), **held}
+        return self.marked(outside(command, environ))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
         """Return a launch whose processes carry a mark, and the mark. Raises OSError."""
