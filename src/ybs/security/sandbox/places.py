@@ -1,18 +1,19 @@
 """The file system view of a sandboxed program: the project, other folders, and hidden places in them."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 
 from msgspec import Struct
 
-from ybs.config.host import Host
+from ybs.config.host import Host, worked_in
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.second_names import second_names
+from ybs.security.paths.steps import steps
 
 #: Programs, libraries and their settings: the same for everybody on the machine.
 SYSTEM = (
@@ -67,16 +68,18 @@ class Places(Struct, frozen=True, kw_only=True):
     uid: int
 
     @property
-    def toolchains(self) -> list[str]:
-        """The toolchains that lie in the home folder and in no blocked path."""
+    def toolchains(self) -> dict[str, str]:
+        """The toolchains of the home folder that lie in no blocked path, and where each of them leads."""
         blocked = frozenset(self.blocked)
-        found = (f"{self.home}/{name}" for name in TOOLCHAINS)
-        return [
-            path
-            for path in found
+        names = (f"{self.home}/{name}" for name in TOOLCHAINS)
+        found = {
+            path: led_to(path, self.writable)
+            for path in names
             if os.path.exists(path)  # noqa: PTH110 - one call for each of forty names
-            and not _lies_in_one(os.path.realpath(path), blocked)
-        ]
+        }
+        return {
+            path: real for path, real in found.items() if real and not _lies_in_one(real, blocked)
+        }
 
     @property
     def tops(self) -> list[str]:
@@ -93,11 +96,12 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def seen(self) -> list[str]:
-        """The readable folders that lie in no writable one, where they are seen anyway."""
+        """The readable folders that are still what they were, and lie in no writable one, where they are seen anyway."""
         return [
             folder
             for folder in self.readable
             if not any(lies_in(folder, root) for root in self.writable)
+            and os.path.realpath(folder) == folder
         ]
 
     def roots_in(self, top: str) -> list[str]:
@@ -151,8 +155,8 @@ def see(
     hidden += tuple(os.path.realpath(path) for path in host.own_places)
     hidden += tuple(f"{real_home}/{name}" for name in credentials.HOME)
     hidden = tuple(dict.fromkeys(hidden))
-    opened = (root, *(os.path.realpath(path) for path in writable))
-    seen = tuple(os.path.realpath(path) for path in readable)
+    opened = (root, *filter(None, (led_to(path, (root,)) for path in writable)))
+    seen = tuple(filter(None, (led_to(path, opened) for path in readable)))
     for folder in (*opened, *seen):
         _check(folder, real_home, hidden)
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
@@ -176,13 +180,21 @@ def see(
     )
 
 
+def led_to(path: str | Path, written: Iterable[str] = ()) -> str:
+    """Return where a path leads, without links; empty where one of its links lies where commands may write, and so may lead anywhere.
+
+    They write in the folders that are `written`, and in those that sessions of this process work in.
+    """
+    *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
+    folders = worked_in.union(written) if links else ()
+    return "" if any(_lies_in_one(link, folders) for link in links) else end
+
+
 def switched_on(environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders of toolchains that the person's own environment names, wherever they lie."""
-    return [
-        Path(folder)
-        for variable, proof in _SWITCHES.items()
-        if (folder := environ.get(variable, "")).startswith("/") and Path(folder, proof).exists()
-    ]
+    """Return the folders of toolchains that the person's own environment names, wherever they lie, links resolved."""
+    named = {proof: environ.get(variable, "") for variable, proof in _SWITCHES.items()}
+    found = ((Path(path).resolve(), proof) for proof, path in named.items() if path[:1] == "/")
+    return [folder for folder, proof in found if (folder / proof).exists()]
 
 
 def seen_path(environ: Mapping[str, str], home: Path, project: Path) -> str:
@@ -192,7 +204,8 @@ def seen_path(environ: Mapping[str, str], home: Path, project: Path) -> str:
 
     def is_kept(entry: str) -> bool:
         real = os.path.realpath(project / entry)
-        is_shown = any(lies_in(entry, each) for each in shown) and os.path.isdir(entry)  # noqa: PTH112
+        is_named = any(lies_in(each, top) for each in (entry, real) for top in shown)
+        is_shown = is_named and os.path.isdir(entry)  # noqa: PTH112
         is_private = any(lies_in(each, top) for each in (entry, real) for top in private)
         return is_shown or not is_private or lies_in(real, os.path.realpath(project))
 
@@ -214,7 +227,7 @@ def _named_again(closed: tuple[str, ...], folders: tuple[str, ...], _minute: int
     return second_names(closed, folders)
 
 
-def _lies_in_one(path: str, folders: Set[str]) -> bool:
+def _lies_in_one(path: str, folders: Container[str]) -> bool:
     """Return whether `lies_in` holds for one of many folders, without asking for each of them."""
     while path and path not in folders:  # never the root
         path = path.rpartition("/")[0]

@@ -108,6 +108,7 @@ def profile(
     seen = (
         *_SYSTEM,
         *places.toolchains,
+        *places.toolchains.values(),
         *places.readable,
         *(each for root in places.writable for each in git_folders(root)),
     )
