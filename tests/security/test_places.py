@@ -229,6 +229,19 @@ def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(proje
     }
 
 
+def test_keys_that_links_in_closed_folders_lead_to_are_hidden_where_they_lie(project, home):
+    for place in (".ssh/config", ".config/gh/hosts.yml", ".config/ybs/keys.json"):
+        (home / place).parent.mkdir(parents=True)
+        (project / place).parent.mkdir(parents=True)
+        (project / place).write_text("x")
+        (home / place).symlink_to(project / place)
+    (home / ".ssh" / "everything").symlink_to(project)
+    hidden = see(Host.of({"HOME": str(home)}), project).hidden
+    assert {str(project / ".ssh/config"), str(project / ".config/gh/hosts.yml")} <= set(hidden)
+    assert str(project / ".config/ybs/keys.json") in hidden
+    assert str(project) not in hidden
+
+
 def test_keys_in_toolchains_are_hidden_and_of_caches_those_at_the_top(project, home, tmp_path):
     switched, mine = tmp_path / "venv", project / "tool"
     names = (home / ".pyenv/.netrc", home / ".pyenv/sub/.npmrc", home / ".cargo/registry/.netrc",

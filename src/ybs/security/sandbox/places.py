@@ -3,6 +3,7 @@
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 from ybs.config.host import Host, worked_in
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
+from ybs.security.paths.home_links import targets_in
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.second_names import second_names
 from ybs.security.paths.steps import steps
@@ -152,17 +154,18 @@ def see(
     real_home = os.path.realpath(host.home)
     root = os.path.realpath(project)
     hidden = tuple(os.path.realpath(host.expand(str(path), Path(root))) for path in blocked)
-    hidden += tuple(os.path.realpath(path) for path in host.own_places)
-    hidden += tuple(f"{real_home}/{name}" for name in credentials.HOME)
-    hidden = tuple(dict.fromkeys(hidden))
+    never = tuple(os.path.realpath(path) for path in host.own_places)
+    never += tuple(f"{real_home}/{name}" for name in credentials.HOME)
+    hidden = tuple(dict.fromkeys((*hidden, *never)))
     opened = (root, *filter(None, (led_to(path, (root,)) for path in writable)))
     seen = tuple(filter(None, (led_to(path, opened) for path in readable)))
     for folder in (*opened, *seen):
         _check(folder, real_home, hidden)
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
-    linked = _linked(real_home, (*opened, *seen))
     kept = _kept_in(shown, real_home, opened)
-    again = _named_again((*hidden, *credentials.SYSTEM), opened, int(monotonic()) // 60)
+    minute = int(monotonic()) // 60
+    linked = _linked(real_home, never, (*opened, *seen), minute)
+    again = _named_again((*hidden, *credentials.SYSTEM), opened, minute)
     folders = frozenset(shown)
     return Places(
         host=host,
@@ -234,14 +237,15 @@ def _lies_in_one(path: str, folders: Container[str]) -> bool:
     return bool(path)
 
 
-def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
-    """Return what the places of keys are links to, where it lies inside of one of the folders.
+@lru_cache(8)
+def _linked(home: str, never: tuple[str, ...], folders: tuple[str, ...], _minute: int) -> list[str]:
+    """Return what the places of keys and of ybs are links to, and what links in them lead to, where it lies inside of one of the folders.
 
     That is how people keep their settings in a repository. Never a folder itself: a link must not close a project.
     """
     return [
         path
-        for path in credentials.resolved(home)
+        for path in (*credentials.resolved(home), *chain.from_iterable(map(targets_in, never)))
         if any(path != folder and lies_in(path, folder) for folder in folders)
     ]
 
