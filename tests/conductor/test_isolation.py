@@ -348,7 +348,7 @@ async def test_a_copy_is_removed_and_so_is_what_a_crash_left(copies: Copies) -> 
     await copies.isolation.aclose()
     assert not other.folder.exists()
     assert tree(copies.environment.host.copies_folder) == {}
-    left = copies.environment.host.copies_folder / "stale"
+    left = copies.environment.host.copies_folder / "0123456789ab"
     write(left, "hex/project/a")
     Copies(copies.project)
     for thread in threading.enumerate():

@@ -18,6 +18,7 @@ from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.workplaces import Isolation
 from ybs.core.errors import Refused, ToolError
+from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall
 from ybs.security.paths import roots
 from ybs.testing import call
@@ -161,6 +162,40 @@ async def test_two_merges_make_no_repository_of_a_folder(copies: Copies) -> None
     merged = await copies.merge(second)
     assert {conflict.path for conflict in merged.conflicts} >= {"docs/objects/x", "docs/refs/x"}
     assert not (copies.project / "docs/objects/x").exists()
+
+
+async def test_merges_do_not_put_a_repository_together_that_none_of_them_is(copies: Copies) -> None:
+    write(copies.project, "docs/a.md")
+    first, second = await copies.open(), await copies.open("general-2")
+    for name in ("HEAD", "config"):
+        write(first.folder, f"docs/{name}", "[core]\n fsmonitor = touch /tmp/owned\n")
+    for name in ("OBJECTS/k", "refs/k"):
+        write(second.folder, f"docs/{name}")
+    write(second.folder, "other")
+    assert (await copies.merge(first)).paths == ("docs/HEAD", "docs/config")
+    write(second.folder, "docs/objects/k")
+    merged = await copies.merge(second)
+    assert merged.paths == ("other",)
+    assert any("repository" in each.why for each in merged.conflicts)
+    assert not (copies.project / "docs" / "refs").exists()
+
+
+async def test_a_repository_that_appears_while_something_is_merged_is_named(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overlay = await copies.open()
+    write(overlay.folder, "docs/config", "[core]\n fsmonitor = touch /tmp/owned\n")
+    do = Restoring.do
+
+    def beside(self: Restoring) -> None:
+        do(self)
+        for name in ("HEAD", "objects/k", "refs/k"):
+            write(copies.project, f"docs/{name}")
+
+    monkeypatch.setattr(Restoring, "do", beside)
+    await copies.merge(overlay)
+    (told,) = [each.text for each in copies.events if isinstance(each, Noticed)]
+    assert told.startswith("What a sub-agent did made or changed git repositories here: new: docs.")
 
 
 @every_row(

@@ -13,7 +13,7 @@ from ybs.core.errors import Refused
 from ybs.security.sandbox import landlock
 from ybs.security.sandbox.landlock import Kernel, Landlock, SandboxEntry, handled_rights
 from ybs.security.sandbox.launch import Access, SandboxView
-from ybs.security.sandbox.places import see
+from ybs.security.sandbox.places import Places, see
 from ybs.security.sandbox.resident import KeptFolder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
@@ -214,6 +214,28 @@ def test_what_became_a_link_meanwhile_opens_nothing(
     rules = rules_of(project, home)
     assert rules["/usr"] == READ
     assert not any(path.startswith(str(tmp_path / "outside")) for path in rules)
+
+
+def test_a_folder_beside_the_project_that_becomes_a_link_while_rules_are_made_opens_nothing(
+    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "modules").symlink_to(tmp_path / "private")
+    monkeypatch.setattr(Places, "seen", property(lambda _: [f"{tmp_path}/modules"]))
+    rules = rules_of(project, home)
+    assert rules["/usr"] == READ
+    assert str(tmp_path / "private") not in rules
+
+
+def test_keys_stay_closed_in_a_toolchain_that_is_a_link(
+    project: Path, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "disk" / "bin").mkdir(parents=True)
+    (tmp_path / "disk" / "credentials").write_text("x")
+    (home / ".pyenv").symlink_to(tmp_path / "disk")
+    rules = rules_of(project, home)
+    assert rules[str(tmp_path / "disk" / "bin")] == READ
+    assert str(tmp_path / "disk" / "credentials") not in rules
 
 
 def test_a_toolchain_that_lies_on_another_disk_is_opened_by_its_link(

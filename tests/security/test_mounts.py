@@ -94,6 +94,20 @@ def test_a_command_runs_where_nothing_changed(backend_of, tmp_path: Path, name: 
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("name", ["shown", "home/.pyenv"])
+def test_what_may_only_be_read_and_was_led_elsewhere_runs_nothing(
+    tmp_path: Path, project: Path, name: str, home: Path, backend_of
+) -> None:
+    for folder in (tmp_path / "shown", home / ".pyenv", tmp_path / "elsewhere"):
+        folder.mkdir()
+    path = str(home / ".pyenv" if name != "shown" else tmp_path / name)
+    backend = backend_of(project, readable=[tmp_path / "shown"])
+    said = _said(backend, project, instead=[(path, str(tmp_path / "elsewhere"))])
+    assert said.startswith("126 ")
+    assert "nothing was run" in said
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("was", "is_now"),
     [

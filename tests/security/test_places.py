@@ -122,19 +122,59 @@ def test_a_folder_in_a_writable_one_is_not_opened_by_its_own_path(project, home)
 def test_only_toolchains_that_are_there_and_not_blocked_are_shown(project, home):
     for name in (".cargo/bin", ".pyenv", ".ssh"):
         (home / name).mkdir(parents=True)
-    assert see(Host.of({"HOME": str(home)}), project).toolchains == [
+    assert list(see(Host.of({"HOME": str(home)}), project).toolchains) == [
         str(home / ".pyenv"),
         str(home / ".cargo/bin"),
     ]
-    assert see(Host.of({"HOME": str(home)}), project, blocked=[home / ".cargo"]).toolchains == [
-        str(home / ".pyenv")
-    ]
+    places = see(Host.of({"HOME": str(home)}), project, blocked=[home / ".cargo"])
+    assert list(places.toolchains) == [str(home / ".pyenv")]
 
 
 def test_a_toolchain_that_links_into_a_blocked_path_is_not_shown(project: Path, home: Path) -> None:
     (home / ".ssh").mkdir()
     (home / ".pyenv").symlink_to(home / ".ssh")
-    assert see(Host.of({"HOME": str(home)}), project, blocked=[home / ".ssh"]).toolchains == []
+    assert see(Host.of({"HOME": str(home)}), project, blocked=[home / ".ssh"]).toolchains == {}
+
+
+def test_a_toolchain_in_a_repository_of_settings_is_shown_until_a_command_puts_a_link_there(
+    project: Path, home: Path
+) -> None:
+    (home / ".local").mkdir()
+    (home / ".local/bin").symlink_to(project / "bin")
+    (project / "bin").mkdir()
+    places = see(Host.of({"HOME": str(home)}), project)
+    assert places.toolchains == {f"{home}/.local/bin": f"{project}/bin"}
+    (project / "bin").rmdir()
+    (project / "bin").symlink_to(home)
+    assert places.toolchains == {}
+
+
+def test_a_folder_that_commands_have_replaced_by_a_link_is_neither_shown_nor_opened(
+    project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private, other = tmp_path / "private", tmp_path / "other"
+    for folder in (private, other / "modules", project / "more"):
+        folder.mkdir(parents=True)
+    host = Host.of({"HOME": str(home)})
+    places = see(host, project, writable=[project / "more"], readable=[other / "modules"])
+    assert places.seen == [str(other / "modules")]
+    for folder in (other / "modules", project / "more"):
+        folder.rmdir()
+        folder.symlink_to(private)
+    assert places.seen == []
+    # The next sandbox finds links there from the beginning; another session of this process works in the other folder.
+    monkeypatch.setattr("ybs.security.sandbox.places.worked_in", {str(other)})
+    places = see(host, project, writable=[project / "more"], readable=[other / "modules"])
+    assert (places.writable, places.readable) == ((str(project),), ())
+
+
+def test_a_link_of_the_persons_own_is_followed_to_what_may_be_read(
+    project: Path, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    (home / "docs").symlink_to(tmp_path / "disk")
+    places = see(Host.of({"HOME": str(home)}), project, readable=[home / "docs"])
+    assert places.seen == [str(tmp_path / "disk")]
 
 
 @pytest.mark.parametrize("home", ["/usr/sbin", "/tmp", "/nonexistent/of/dev", "/dev"])
@@ -187,6 +227,19 @@ def test_keys_that_the_home_folder_only_links_to_are_hidden_where_they_lie(proje
         f"{project}/netrc",
         f"{project}/config/gh",
     }
+
+
+def test_keys_that_links_in_closed_folders_lead_to_are_hidden_where_they_lie(project, home):
+    for place in (".ssh/config", ".config/gh/hosts.yml", ".config/ybs/keys.json"):
+        (home / place).parent.mkdir(parents=True)
+        (project / place).parent.mkdir(parents=True)
+        (project / place).write_text("x")
+        (home / place).symlink_to(project / place)
+    (home / ".ssh" / "everything").symlink_to(project)
+    hidden = see(Host.of({"HOME": str(home)}), project).hidden
+    assert {str(project / ".ssh/config"), str(project / ".config/gh/hosts.yml")} <= set(hidden)
+    assert str(project / ".config/ybs/keys.json") in hidden
+    assert str(project) not in hidden
 
 
 def test_keys_in_toolchains_are_hidden_and_of_caches_those_at_the_top(project, home, tmp_path):

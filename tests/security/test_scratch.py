@@ -106,19 +106,49 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
 def test_a_sweep_removes_what_nobody_holds(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     (outside / "inner").mkdir(parents=True)
-    mine, stale = PrivateFolder(this_host().scratch_folder), this_host().scratch_folder / "stale"
+    scratch_folder = this_host().scratch_folder
+    mine, stale = PrivateFolder(scratch_folder), scratch_folder / "0123456789ab"
     assert Path(mine.path).is_dir()
     (stale / "temporary").mkdir(parents=True)
     (stale / "file").write_text("left by a crash")
-    (this_host().scratch_folder / "link").symlink_to(outside)
-    (this_host().scratch_folder / "file").write_text("no folder")
-    os.mkfifo(this_host().scratch_folder / "pipe")
+    (scratch_folder / "somebodys").mkdir()
+    (scratch_folder / "a00000000000").symlink_to(outside)
+    (scratch_folder / "b00000000000").write_text("no folder")
+    os.mkfifo(scratch_folder / "c00000000000")
     sweep(this_host())
     assert Path(mine.temporary).is_dir()
     assert not stale.exists()
-    left = {path.name for path in this_host().scratch_folder.iterdir()}
-    assert left == {Path(mine.path).name, "file", "link", "pipe"}
+    left = {path.name.rstrip("0") for path in scratch_folder.iterdir()}
+    assert left == {Path(mine.path).name.rstrip("0"), "somebodys", "a", "b", "c"}
     assert (outside / "inner").is_dir()
+
+
+@pytest.mark.parametrize(
+    "kind", ["link", "anybody may put it there", "open to others", "somebody else's"]
+)
+def test_a_sweep_touches_nothing_in_a_folder_that_is_not_ybs_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    place, target = tmp_path / "tmp", tmp_path / "target"
+    thesis = target / "0123456789ab" / "thesis"
+    thesis.mkdir(parents=True)
+    place.mkdir()
+    host = Host.of({"HOME": str(tmp_path / "home"), "TMPDIR": str(place)})
+    if kind == "link":
+        host.copies_folder.symlink_to(target)
+    else:
+        target.rename(host.copies_folder)
+        thesis = host.copies_folder / "0123456789ab" / "thesis"
+    if kind == "anybody may put it there":
+        place.chmod(0o777)
+    if kind == "open to others":
+        host.copies_folder.chmod(0o777)
+    if kind == "somebody else's":
+        uid = os.getuid() + 1
+        monkeypatch.setattr("ybs.config.private_file.os.getuid", lambda: uid)
+        monkeypatch.setattr(Host, "copies_folder", host.copies_folder)
+    sweep(host)
+    assert thesis.is_dir()
 
 
 @linux

@@ -257,6 +257,26 @@ def test_an_environment_that_is_switched_on_can_be_used_wherever_it_lies(
 
 
 @pytest.mark.integration
+def test_what_a_copy_shows_of_the_project_opens_nothing_once_it_is_a_link(
+    project: Path, tmp_path: Path
+) -> None:
+    copy, private = tmp_path / "copy", tmp_path / "private"
+    for folder in (copy, private, project / "web" / "node_modules"):
+        folder.mkdir(parents=True)
+    (private / "key").write_text("PRIVATE")
+    this_host().work_in(project)
+    made = Sandbox(this_host(), copy, is_of_copy=True)
+    made.show(project / "web" / "node_modules")
+    if made.backend.name == "none":
+        pytest.skip(f"NOT TESTED: {made.backend.why}")
+    (project / "web" / "node_modules").rmdir()
+    (project / "web" / "node_modules").symlink_to(private)
+    command = shell_command(f"echo ran; cat {project}/web/node_modules/key {private}/key")
+    for access in (Access(), Access(shown=(project / "web" / "node_modules",))):
+        assert run(made.start(command, copy, {}, access), copy).stdout == "ran\n"
+
+
+@pytest.mark.integration
 async def test_what_a_command_moves_to_tmp_is_there_until_the_session_ends(project: Path) -> None:
     options = Options(host=this_host(), folder=project, overrides={"safety.mode": "auto"})
     environment = environment_of(options, load_settings(options))

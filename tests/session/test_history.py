@@ -9,6 +9,7 @@ import pytest
 from scripted import OpenAIServer
 from ybs.commands.open import SlashCommands
 from ybs.core.errors import YbsError
+from ybs.core.events import Noticed
 from ybs.core.remedies import Remedy
 from ybs.session.history import NAMING_THEIR_CHANGES
 from ybs.session.session import Session
@@ -95,6 +96,24 @@ async def test_a_copy_knows_what_was_undone_in_files_alone(open_session: Open):
             copy = store.read(store.fork(store.read(session.journal.name)))
             assert copy.replay.checkpoints == session.journal.replay.checkpoints == []
             assert copy.replay.past_turns.open == list(session.history.turns)
+
+
+@pytest.mark.integration
+async def test_an_undo_that_completes_a_repository_names_it(open_session: Open, project: Path):
+    (project / "docs").mkdir()
+    (project / "docs" / "HEAD").write_text("ref: refs/heads/main\n")
+    async with OpenAIServer([call("delete_file", path="docs/HEAD"), "done"]) as server:
+        session, events = open_session(server, mode="bypass")
+        async with session:
+            await session.send("first")
+            for name in ("objects", "refs"):
+                (project / "docs" / name).mkdir()
+            await session.history.undo()
+    assert (project / "docs" / "HEAD").exists()
+    told = [each.text for each in events.of(Noticed)]
+    assert any(
+        "An undo or redo made or changed git repositories here: new: docs." in e for e in told
+    )
 
 
 @pytest.mark.integration

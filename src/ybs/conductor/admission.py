@@ -8,7 +8,7 @@ What an agent that is another program changed without a word to ybs, or otherwis
 
 import asyncio
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from ybs.core.events import Emit
 from ybs.core.hooks import CallJudge
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.security.paths.git_names import repository_on_the_way
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Ask, Deny, Policy, Subject
@@ -104,11 +103,9 @@ class Admission:
     ) -> dict[str, Clash]:
         """Return the paths that may not reach the project, and why; `show` gives the difference to be shown."""
         found: dict[str, Clash] = {}
-        coming = {self._path(each) for each in changes if each.after.kind != "absent"}
-        coming |= {str(folder) for path in coming for folder in Path(path).parents}
         for change in changes:
             try:
-                self._check_place(change, coming)
+                self._check_place(change)
                 await self._check_policy(change, self._policy_for(change), show, call, emit)
             except (YbsError, OSError) as error:
                 found[change.path] = Clash(str(error))
@@ -129,15 +126,13 @@ class Admission:
         is_auto = was_allowed and policy.mode not in ("plan", "bypass")
         return policy.tried(mode="auto") if is_auto else policy
 
-    def _check_place(self, change: Change, coming: Container[str]) -> None:
-        """Raise Refused for a place that no tool may write to, for a link that leads out of the project, and for a part of a new repository."""
+    def _check_place(self, change: Change) -> None:
+        """Raise Refused for a place that no tool may write to, and for a link that leads out of the project."""
         roots = self._environment.roots
         inner, outer = path_in(self._inside.folder, change.path), self._path(change)
         for each, path in ((self._inside, inner), (roots, outer)):
             if str(each.judge(path, is_write=True, is_link_followed=False)) != path:
                 raise Refused("a link is on the way to it")
-        if outer in coming and repository_on_the_way(outer, str(roots.folder), coming):
-            raise Refused("git would take the folder for a repository with what else is merged")
         if change.after.kind == "link":
             target = os.path.join(os.path.dirname(outer), real_name(change.after.target))  # noqa: PTH118, PTH120
             if not roots.judge(target).is_relative_to(roots.folder):

@@ -10,6 +10,7 @@ from ybs.checkpoints.planning import RestoreStep, plan
 from ybs.checkpoints.states import ABSENT, Change, State
 from ybs.conductor.contents import Contents, lies_below, path_in, plain
 from ybs.core.wording import listed, plural
+from ybs.security.paths.git_names import repository_on_the_way
 from ybs.security.paths.roots import Roots
 
 _SPECIAL_RIGHTS = 0o7000
@@ -117,8 +118,10 @@ def steps_to(
 ) -> dict[str, RestoreStep]:
     """Return what is to be done to bring the project's paths to their fates, by absolute path.
 
-    A path that cannot be brought there becomes a clash, and so does what lies below one.
+    A path that cannot be brought there becomes a clash, and so does what lies below one, and what would lie in a repository then.
     """
+    spread_clashes(fates, clashes)
+    clashes.update(_in_repositories(roots, fates, clashes))
     while True:
         spread_clashes(fates, clashes)
         steps = {
@@ -140,6 +143,21 @@ def steps_to(
             return made.steps
         why = Clash("another file there or above it is in the way")
         clashes.update(dict.fromkeys(in_the_way, why))
+
+
+def _in_repositories(
+    roots: Roots, fates: Mapping[str, State], clashes: Mapping[str, Clash]
+) -> dict[str, Clash]:
+    """Return what would lie in a folder that git takes for a repository once all of it is there, whoever wrote the rest of that."""
+    there = [path for path, fate in fates.items() if path not in clashes and fate.kind != "absent"]
+    outer = {path: path_in(roots.folder, path) for path in there}
+    coming = {path.casefold() for path in outer.values()}
+    why = Clash("git would take the folder around it for a repository")
+    return {
+        path: why
+        for path, real in outer.items()
+        if repository_on_the_way(real, str(roots.folder), coming)
+    }
 
 
 def spread_clashes(paths: Iterable[str], clashes: dict[str, Clash]) -> None:

@@ -14,6 +14,7 @@ from ybs.checkpoints.store import Pack
 from ybs.conductor.contents import Contents, look, path_in
 from ybs.core.hooks import CallHook
 from ybs.core.to_its_end import to_its_end
+from ybs.security.paths.autorun_watch import AutorunWatch
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.scratch import HeldFolder
 from ybs.tools.searching.ignore import Ignore, ignore_above
@@ -31,6 +32,7 @@ class ParentProject:
         self.environment, self.hooks = environment, hooks
         #: Held while the changes of one sub-agent are merged.
         self.merging = asyncio.Lock()
+        self.watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)
         self._folder = HeldFolder(environment.host.copies_folder)
         self._working = asyncio.Lock()
         self._taking = Lock()  # a merge takes contents while another copy is made

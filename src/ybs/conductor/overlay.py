@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -38,6 +39,8 @@ from ybs.tools.searching.walk import Deadline
 
 #: How often it begins again because something changed in the project meanwhile.
 _TRIES = 3
+#: Who it was, in what is told of files that other programs run.
+_MERGE = "What a sub-agent did"
 
 
 class TakingOver:
@@ -193,12 +196,17 @@ class Overlay:
             clashes = await admission.refused(changes, self._conflicts.compared, call, emit)
             spread_clashes([change.path for change in changes], clashes)
             taking_over = TakingOver(self._origin, changes, clashes)
-            return await to_its_end(self._take_over(taking_over, changes, left, call))
+            return await to_its_end(self._take_over(taking_over, changes, left, call, emit))
 
     async def _take_over(
-        self, taking_over: TakingOver, changes: list[Change], left: list[str], call: ToolCall
+        self,
+        taking_over: TakingOver,
+        changes: list[Change],
+        left: list[str],
+        call: ToolCall,
+        emit: Emit,
     ) -> Merged:
-        await taking_over.do(call)
+        await self._origin.watch.around(partial(taking_over.do, call), emit, who=_MERGE)
         clashes = taking_over.clashes
         self._copied.base.update((change.path, change.after) for change in taking_over.done)
         conflicts = [

@@ -29,7 +29,7 @@ class Busy(YbsError):
 
 def make_folder(path: Path) -> None:
     """Make a folder of ybs with those above it, or find it safe. Raises Unsafe and OSError."""
-    with _folder(path):
+    with opened_folder(path):
         pass
 
 
@@ -67,7 +67,7 @@ def replace(path: Path, data: bytes | Iterable[bytes], *, waits: bool = True) ->
     `data` is all of it, or its pieces in order; what making them raises leaves the old file as it was.
     Without `waits` (for the disk) that holds after a kill, but not after a loss of power.
     """
-    with _folder(path.parent) as folder:
+    with opened_folder(path.parent) as folder:
         with suppress(FileNotFoundError):
             _check_file(path, os.stat(path.name, dir_fd=folder, follow_symlinks=False))
         fresh = f".{path.name[:200]}.{os.urandom(6).hex()}"
@@ -142,7 +142,7 @@ def open_locked(path: Path, *, waits: bool = False) -> int:
     """
     import fcntl  # not on every system
 
-    with _folder(path.parent) as folder:
+    with opened_folder(path.parent) as folder:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _SAFE
         while True:
             try:
@@ -174,8 +174,8 @@ def _is_still(name: str, facts: os.stat_result, folder: int) -> bool:
 
 
 @contextmanager
-def _folder(path: Path) -> Generator[int]:
-    """Open a folder of ybs, made with those above it where they are missing."""
+def opened_folder(path: Path) -> Generator[int]:
+    """Open a folder of ybs, made with those above it where they are missing. Raises Unsafe and OSError."""
     path = path.parent.resolve() / path.name  # links above it are the person's own affair
     _make_missing(path)
     try:

@@ -1,6 +1,7 @@
 """The history of a conversation: what was said and done in it, and the ways back."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -215,7 +216,8 @@ class History:
 
     async def _restored(self, names: Sequence[str], what: What, *, force: bool) -> "Restored":
         try:
-            return await self._recorder.checkpoints.undo(names, force=force)
+            work = partial(self._recorder.checkpoints.undo, names, force=force)
+            return await self._recorder.restored(work, self._emit)
         except YbsError as error:
             if what == "files":
                 raise
@@ -250,9 +252,10 @@ class History:
         if last.checkpoints:
             checkpoints = self._recorder.checkpoints
             if last.overwritten:
-                files = await checkpoints.undo((last.overwritten,), force=force)
+                work = partial(checkpoints.undo, (last.overwritten,), force=force)
             else:
-                files = await checkpoints.redo(last.checkpoints, only=last.paths, force=force)
+                work = partial(checkpoints.redo, last.checkpoints, only=last.paths, force=force)
+            files = await self._recorder.restored(work, self._emit)
             if not files.is_done:
                 return WayBack(files=files)
             from ybs.git.moves import bring_back  # with the first redo

@@ -1,7 +1,7 @@
 """Record a finished turn: its file changes, a commit of them, and the session's title."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from ybs.session.masking import mask
 from ybs.session.warming import Warming
 
 if TYPE_CHECKING:
+    from ybs.checkpoints.states import Restored
     from ybs.git.committer import Committer
     from ybs.git.consent import CommitWish
     from ybs.security.paths.autorun_watch import AutorunWatch
@@ -91,6 +92,10 @@ class TurnRecorder(TurnHook):
                 environment.sandbox, environment.roots, environment.has_jobs
             )
         return self._autorun_watch
+
+    async def restored(self, work: "Callable[[], Awaitable[Restored]]", emit: Emit) -> "Restored":
+        """Do an undo or redo, and name the git repositories that it makes. Raises YbsError."""
+        return await self.autorun_watch.around(work, emit, who="An undo or redo")
 
     @property
     def roots(self) -> Roots:

@@ -1,9 +1,9 @@
-"""Warn the person after each command about the autorun files that it left."""
+"""Warn the person about the autorun files that a command left, a merge, undo or redo."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ybs.core.events import Emit, Noticed
 from ybs.security.paths.autorun_changes import AutorunFiles, WatchedChange
@@ -12,6 +12,7 @@ from ybs.security.paths.roots import Roots
 if TYPE_CHECKING:
     from ybs.security.sandbox.sandbox import Sandbox
 
+_Value = TypeVar("_Value")
 #: A notice names so many files.
 MOST_NAMED = 200
 #: Who it was: the command that just ended, or who was at work beside one in the background.
@@ -52,6 +53,17 @@ class AutorunWatch:
     async def after(self, emit: Emit) -> None:
         """Name what appeared or changed since `before`."""
         await self._tell_news(emit, who=_COMMAND)
+
+    async def around(
+        self, work: Callable[[], Awaitable[_Value]], emit: Emit, *, who: str
+    ) -> _Value:
+        """Do what writes several files at once, and name the repositories that they make together. The files were judged one by one."""
+        await self.before(emit)
+        try:
+            return await work()
+        finally:
+            changes = await self._look()
+            self._tell([each for each in changes if each.is_repository], emit, who=who)
 
     async def end_turn(self, emit: Emit) -> None:
         """Name what jobs did since."""

@@ -25,24 +25,25 @@ def means_repository(name: str) -> bool:
     return plain(name) in _MEANT
 
 
-def repository_on_the_way(real: str, top: str, also: Container[str] = ()) -> str:
-    """Return the folder between `top` and the path that git would take for a repository once the path is there, and `also` those.
+def repository_on_the_way(real: str, top: str, coming: Container[str] = ()) -> str:
+    """Return the folder between `top` and the path that git would take for a repository once the path is there.
 
+    `coming` are paths that come with it, without regard for case: together they may make one that none makes alone.
     Git runs programs that a `config` in such a folder names, whatever the folder is called
     (https://git-scm.com/docs/gitrepository-layout). Nothing is returned where there is none.
     """
     folder, _, name = real.rpartition("/")
-    while not _is_repository(folder, name.casefold(), also):
+    while not _is_repository(folder, name.casefold(), coming):
         if folder in (top, ""):
             return ""
         folder, _, name = folder.rpartition("/")
     return folder
 
 
-def _is_repository(folder: str, coming: str, also: Container[str]) -> bool:
+def _is_repository(folder: str, first: str, coming: Container[str]) -> bool:
     def has(name: str) -> bool:
         path = f"{folder}/{name}"
-        return name.casefold() == coming or path in also or os.path.lexists(path)
+        return name.casefold() == first or path.casefold() in coming or os.path.lexists(path)
 
     return is_repository(has)
 

@@ -61,7 +61,7 @@ class Bubblewrap(Backend):
         self._program, self._options = program, options
         self._system = list(_system(places))
         self._system_folders = [folder for folder, _ in system_folders()]
-        self._toolchains = list(_bind("--ro-bind", places.toolchains))
+        self._toolchains = places.toolchains
 
     def launch(
         self,
@@ -87,8 +87,8 @@ class Bubblewrap(Backend):
         arguments = self._arguments(
             shared, network=network, is_unshared=not (network or entering), read_only=read_only
         )
-        opened = list(self._opened(read_only=read_only))
-        command = checked(opened, command)
+        arguments += self._opened(read_only=read_only)
+        command = checked(arguments, command)
         # A socket is reached by its name in spite of a mount that is read-only, and of another network.
         descriptor = _filter_file(has_unix_sockets=not (network or read_only))
         return Launch(
@@ -97,7 +97,6 @@ class Bubblewrap(Backend):
                     *entering,
                     self._program,
                     *arguments,
-                    *opened,
                     "--remount-ro",
                     "/",
                     "--chdir",
@@ -120,19 +119,17 @@ class Bubblewrap(Backend):
         made += self._system
         if network:
             made += _resolver()
-        return [*made, *self._toolchains]
+        for path, real in self._toolchains.items():
+            made += ("--ro-bind", real, path)
+        return [*made, *_bind("--ro-bind", self.places.seen)]
 
     def _opened(self, *, read_only: bool) -> Iterator[str]:
-        """Yield what sandboxed programs could reach and change, so what has to be looked at again.
-
-        What is seen may lie where those of another agent write: a link that somebody has put there since shows nothing.
-        """
-        yield from _bind("--ro-bind", (path for path in self.places.seen if os.path.realpath(path) == path))  # fmt: skip
+        """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
         for top in self.places.tops:
             yield from ("--ro-bind", top, top) if read_only else _writable(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))
         if not read_only:
-            yield from _hidden(machine_sockets((*self._system_folders, *self.places.tops, *self.places.toolchains, *self.places.seen)))  # fmt: skip
+            yield from _hidden(machine_sockets((*self._system_folders, *self.places.tops, *self._toolchains, *self.places.seen)))  # fmt: skip
         yield from _hidden(self.places.hidden)
         if read_only and self.private is not None and (shared := self.private.shared):
             for path in pipes(shared):
@@ -202,7 +199,8 @@ def _filter_file(*, has_unix_sockets: bool = True) -> int:
 def _system(places: Places) -> Iterator[str]:
     """Yield what is the same for every command: the system, its secrets hidden, an empty home."""
     for folder, target in system_folders():
-        yield from ("--symlink", target, folder) if target else ("--ro-bind", folder, folder)
+        how = ("--symlink", target) if target else ("--ro-bind", os.path.realpath(folder))
+        yield from (*how, folder)
     yield from _hidden(host_secrets())
     yield from ("--proc", "/proc")
     if places.uid == 0:

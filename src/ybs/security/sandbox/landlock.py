@@ -234,17 +234,11 @@ class Landlock(Backend):
 
     def _allow(self, ruleset: int, path: str, rights: int) -> None:
         try:
-            descriptor = self._opened(path)
+            with held(Path(path)) as place:
+                descriptor = place.open(os.O_PATH)
         except (OSError, Refused):
             return  # gone meanwhile, unreadable, or a link by now: nothing is allowed then
         allow_place(self._kernel, ruleset, descriptor, rights)
-
-    def _opened(self, path: str) -> int:
-        """Open the path; in what sandboxed programs may change no link is followed, since one still running may put it there."""
-        if not any(lies_in(path, top) for top in (*self.places.tops, *self.places.seen)):
-            return os.open(path, _PATH)
-        with held(Path(path)) as place:
-            return place.open(os.O_PATH)
 
 
 def attempt(kernel: Kernel | None) -> tuple[Kernel | None, str]:
@@ -310,9 +304,10 @@ def allow_place(kernel: Kernel, ruleset: int, descriptor: int, rights: int) -> N
 def _rules(
     places: Places, private: PrivateFolder, *, network: bool, read_only: bool
 ) -> Iterator[tuple[str, int]]:
-    secrets = [*host_secrets(), *places.hidden]
-    shown = [folder for folder, target in system_folders() if not target]
-    for folder in (*shown, *places.toolchains, *places.seen, *places.tops):
+    hidden = places.hidden
+    secrets = [*host_secrets(), *dict.fromkeys((*hidden, *map(os.path.realpath, hidden)))]
+    shown = [os.path.realpath(folder) for folder, target in system_folders() if not target]
+    for folder in (*shown, *places.toolchains.values(), *places.seen, *places.tops):
         yield from _split(folder, secrets, _READ)
     for top in places.tops:
         if not read_only:

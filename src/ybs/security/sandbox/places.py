@@ -1,20 +1,23 @@
 """The file system view of a sandboxed program: the project, other folders, and hidden places in them."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from time import monotonic
 
 from msgspec import Struct
 
-from ybs.config.host import Host
+from ybs.config.host import Host, worked_in
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
+from ybs.security.paths.home_links import targets_in
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.second_names import second_names
+from ybs.security.paths.steps import steps
 
 #: Programs, libraries and their settings: the same for everybody on the machine.
 SYSTEM = (
@@ -75,16 +78,18 @@ class Places(Struct, frozen=True, kw_only=True):
     uid: int
 
     @property
-    def toolchains(self) -> list[str]:
-        """The toolchains that lie in the home folder and in no blocked path."""
+    def toolchains(self) -> dict[str, str]:
+        """The toolchains of the home folder that lie in no blocked path, and where each of them leads."""
         blocked = frozenset(self.blocked)
-        found = (f"{self.home}/{name}" for name in TOOLCHAINS)
-        return [
-            path
-            for path in found
+        names = (f"{self.home}/{name}" for name in TOOLCHAINS)
+        found = {
+            path: led_to(path, self.writable)
+            for path in names
             if os.path.exists(path)  # noqa: PTH110 - one call for each of forty names
-            and not _lies_in_one(os.path.realpath(path), blocked)
-        ]
+        }
+        return {
+            path: real for path, real in found.items() if real and not _lies_in_one(real, blocked)
+        }
 
     @property
     def tops(self) -> list[str]:
@@ -101,11 +106,12 @@ class Places(Struct, frozen=True, kw_only=True):
 
     @property
     def seen(self) -> list[str]:
-        """The readable folders that lie in no writable one, where they are seen anyway."""
+        """The readable folders that are still what they were, and lie in no writable one, where they are seen anyway."""
         return [
             folder
             for folder in self.readable
             if not any(lies_in(folder, root) for root in self.writable)
+            and os.path.realpath(folder) == folder
         ]
 
     def roots_in(self, top: str) -> list[str]:
@@ -156,18 +162,19 @@ def see(
     real_home = os.path.realpath(host.home)
     root = os.path.realpath(project)
     hidden = tuple(os.path.realpath(host.expand(str(path), Path(root))) for path in blocked)
-    hidden += tuple(os.path.realpath(path) for path in host.own_places)
-    hidden += tuple(f"{real_home}/{name}" for name in credentials.HOME)
-    hidden = tuple(dict.fromkeys(hidden))
-    opened = (root, *(os.path.realpath(path) for path in writable))
-    seen = tuple(os.path.realpath(path) for path in readable)
+    never = tuple(os.path.realpath(path) for path in host.own_places)
+    never += tuple(f"{real_home}/{name}" for name in credentials.HOME)
+    hidden = tuple(dict.fromkeys((*hidden, *never)))
+    opened = (root, *filter(None, (led_to(path, (root,)) for path in writable)))
+    seen = tuple(filter(None, (led_to(path, opened) for path in readable)))
     for folder in (*opened, *seen):
         _check(folder, real_home, hidden)
     around = [path for folder in opened for path in _of_repository(folder, real_home, hidden)]
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
-    linked = _linked(real_home, (*opened, *seen, *around))
     kept = _kept_in(shown, real_home, opened)
-    again = _named_again((*hidden, *credentials.SYSTEM), opened, int(monotonic()) // 60)
+    minute = int(monotonic()) // 60
+    linked = _linked(real_home, never, (*opened, *seen, *around), minute)
+    again = _named_again((*hidden, *credentials.SYSTEM), opened, minute)
     folders = frozenset((*shown, *around))
     return Places(
         host=host,
@@ -185,13 +192,21 @@ def see(
     )
 
 
+def led_to(path: str | Path, written: Iterable[str] = ()) -> str:
+    """Return where a path leads, without links; empty where one of its links lies where commands may write, and so may lead anywhere.
+
+    They write in the folders that are `written`, and in those that sessions of this process work in.
+    """
+    *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
+    folders = worked_in.union(written) if links else ()
+    return "" if any(_lies_in_one(link, folders) for link in links) else end
+
+
 def switched_on(environ: Mapping[str, str]) -> list[Path]:
-    """Return the folders of toolchains that the person's own environment names, wherever they lie."""
-    return [
-        Path(folder)
-        for variable, proof in _SWITCHES.items()
-        if (folder := environ.get(variable, "")).startswith("/") and Path(folder, proof).exists()
-    ]
+    """Return the folders of toolchains that the person's own environment names, wherever they lie, links resolved."""
+    named = {proof: environ.get(variable, "") for variable, proof in _SWITCHES.items()}
+    found = ((Path(path).resolve(), proof) for proof, path in named.items() if path[:1] == "/")
+    return [folder for folder, proof in found if (folder / proof).exists()]
 
 
 def seen_path(environ: Mapping[str, str], home: Path, project: Path) -> str:
@@ -201,7 +216,8 @@ def seen_path(environ: Mapping[str, str], home: Path, project: Path) -> str:
 
     def is_kept(entry: str) -> bool:
         real = os.path.realpath(project / entry)
-        is_shown = any(lies_in(entry, each) for each in shown) and os.path.isdir(entry)  # noqa: PTH112
+        is_named = any(lies_in(each, top) for each in (entry, real) for top in shown)
+        is_shown = is_named and os.path.isdir(entry)  # noqa: PTH112
         is_private = any(lies_in(each, top) for each in (entry, real) for top in private)
         return is_shown or not is_private or lies_in(real, os.path.realpath(project))
 
@@ -223,21 +239,22 @@ def _named_again(closed: tuple[str, ...], folders: tuple[str, ...], _minute: int
     return second_names(closed, folders)
 
 
-def _lies_in_one(path: str, folders: Set[str]) -> bool:
+def _lies_in_one(path: str, folders: Container[str]) -> bool:
     """Return whether `lies_in` holds for one of many folders, without asking for each of them."""
     while path and path not in folders:  # never the root
         path = path.rpartition("/")[0]
     return bool(path)
 
 
-def _linked(home: str, folders: tuple[str, ...]) -> list[str]:
-    """Return what the places of keys are links to, where it lies inside of one of the folders.
+@lru_cache(8)
+def _linked(home: str, never: tuple[str, ...], folders: tuple[str, ...], _minute: int) -> list[str]:
+    """Return what the places of keys and of ybs are links to, and what links in them lead to, where it lies inside of one of the folders.
 
     That is how people keep their settings in a repository. Never a folder itself: a link must not close a project.
     """
     return [
         path
-        for path in credentials.resolved(home)
+        for path in (*credentials.resolved(home), *chain.from_iterable(map(targets_in, never)))
         if any(path != folder and lies_in(path, folder) for folder in folders)
     ]
 

@@ -18,7 +18,7 @@ from ybs.core.errors import Refused
 from ybs.security.own_programs import Start, entering
 from ybs.security.sandbox.choice import choose
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.security.sandbox.places import Places, see, switched_on
+from ybs.security.sandbox.places import Places, led_to, see, switched_on
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -249,7 +249,7 @@ def _places(
         real = project.resolve()
         chains = [path for path in chains if not path.resolve().is_relative_to(real)]
     places = see(host, top, writable=writable, readable=[*chains, *resident.shown], blocked=blocked)
-    may_write = tuple(os.path.realpath(path) for path in writable)
+    may_write = tuple(real for path in writable if (real := led_to(path)))
     readable = [each for each in places.readable if each not in may_write]
     readable += [os.path.realpath(path) for path in resident.own]
     if is_seen and places.project not in may_write:

@@ -236,8 +236,10 @@ class Sandbox(Starter):
         if not paths or places is None:
             return self.backend
         from ybs.security.sandbox.choice import choose
+        from ybs.security.sandbox.places import led_to
 
-        shown = (*places.readable, *(str(path.resolve()) for path in paths))
+        more = filter(None, (led_to(path, places.writable) for path in paths))
+        shown = (*places.readable, *more)
         return choose(replace(places, readable=shown), self._private_folder(), self.shared_network)
 
     def holds_reading(self) -> bool:
@@ -423,7 +425,7 @@ class Sandbox(Starter):
         # They lie in folders of ybs, which are hidden otherwise: only its own code can say this.
         more = [str(path) for path in self._shown]
         if self._shows_outputs and self._outputs is not None:
-            more.append(str(self._outputs))
+            more.append(os.path.realpath(self._outputs))
         return replace(places, readable=(*places.readable, *more)) if more else places
 
 

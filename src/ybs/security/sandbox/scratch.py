@@ -13,10 +13,13 @@ from typing import Any
 
 from ybs.config import private_file
 from ybs.config.host import MEMORY, Host, memory_folder, worked_in
+from ybs.core.lazy import lazy
 from ybs.security.sandbox.launch import Access
 
 UNSHARED = "unshared"
 _HOME, _TEMPORARY = "home", "temporary"
+_NAME_BYTES = 6
+_OWN_NAME = lazy(rf"[0-9a-f]{{{2 * _NAME_BYTES}}}")
 _TRIES = 3  # a sweep may be quicker than the lock
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Only Linux has descriptors that need no right to read the folder, and only Linux needs them.
@@ -105,10 +108,12 @@ class PrivateFolder(HeldFolder):
 def sweep(host: Host) -> None:
     """Remove the folders of sessions that ended without doing so. It may take long: call it in a thread."""
     for top in (host.scratch_folder, memory_folder(), host.copies_folder):
-        with suppress(OSError), os.scandir(top) as entries:
-            for path in [entry.path for entry in entries]:
-                if (lock := _locked(path)) is not None:
-                    _remove(path, lock)
+        if not os.path.lexists(top):
+            continue
+        with suppress(OSError, private_file.Unsafe), private_file.opened_folder(top) as folder:
+            for name in filter(_OWN_NAME().fullmatch, os.listdir(folder)):  # noqa: PTH208 - of a descriptor
+                if (lock := _locked(name, folder)) is not None:
+                    _remove(name, lock, folder)
 
 
 def _made(top: Path) -> tuple[str, int]:
@@ -117,7 +122,7 @@ def _made(top: Path) -> tuple[str, int]:
         if top != memory_folder() or os.path.ismount(MEMORY):
             private_file.make_folder(top)
             for _ in range(_TRIES):
-                path = os.path.realpath(top / os.urandom(6).hex())
+                path = os.path.realpath(top / os.urandom(_NAME_BYTES).hex())
                 Path(path).mkdir(mode=0o700)
                 if (lock := _locked(path)) is not None:
                     return path, lock
@@ -128,13 +133,15 @@ def _made(top: Path) -> tuple[str, int]:
     return path, -1
 
 
-def _locked(path: str) -> int | None:
+def _locked(path: str, folder: int | None = None) -> int | None:
     """Lock the folder and return the descriptor that holds the lock; None where it is somebody else's."""
     with suppress(OSError):
-        descriptor = os.open(path, _FOLDER)
+        descriptor = os.open(path, _FOLDER, dir_fd=folder)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            Path(path).lstat()  # a sweep may have removed it in this moment
+            os.stat(
+                path, dir_fd=folder, follow_symlinks=False
+            )  # a sweep may have removed it in this moment
         except OSError:
             os.close(descriptor)
         else:
@@ -142,19 +149,19 @@ def _locked(path: str) -> int | None:
     return None
 
 
-def remove_folder(path: str) -> None:
-    """Remove a folder with all that is in it. What cannot be removed stays, for the next sweep."""
+def remove_folder(path: str, folder: int | None = None) -> None:
+    """Remove a folder with all that is in it, by its name in an open one if that is given. What cannot be removed stays, for the next sweep."""
     with suppress(OSError):
-        descriptor = os.open(path, _FOLDER)
+        descriptor = os.open(path, _FOLDER, dir_fd=folder)
         try:
             _empty(descriptor)
         finally:
             os.close(descriptor)
-        Path(path).rmdir()
+        os.rmdir(path, dir_fd=folder)
 
 
-def _remove(path: str, lock: int) -> None:
-    remove_folder(path)
+def _remove(path: str, lock: int, folder: int | None = None) -> None:
+    remove_folder(path, folder)
     if lock >= 0:
         os.close(lock)
 

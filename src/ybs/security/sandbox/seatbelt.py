@@ -105,7 +105,7 @@ def profile(
     """Return the profile's text and the parameters that its paths stand in."""
     own = f"{private}/{UNSHARED}" if read_only else private
     names = _Names()
-    seen = (*_SYSTEM, *places.toolchains, *places.readable)
+    seen = (*_SYSTEM, *places.toolchains, *places.toolchains.values(), *places.readable)
     readable = _subpaths(names, "READ", (*seen, *places.writable))
     hidden = _subpaths(
         names, "HIDDEN", (*_HIDDEN, *dict.fromkeys((*places.blocked, *places.covered)))
