@@ -179,6 +179,21 @@ async def test_a_link_in_a_command_of_the_person_is_one_word(clients, project):
     assert ["1 " in each for each in said] == [True] * 3
 
 
+async def test_a_link_within_quotes_of_a_command_is_one_word_there_or_the_command_is_refused(
+    clients, project
+):
+    evil = project / "note$(touch bad) .md"
+    evil.write_text("x")
+    async with clients.edited(project, model=ScriptedModel(["1", "2"]), mode="bypass") as editor:
+        session, named = await editor.new(project), _quoted(clients.acp, evil)
+        await editor.say(session, '!echo "read ', named, ' soon" >> TODO')
+        for before, after in (("!sh -c 'cat ", "'"), ("!echo $(cat ", ")"), ("!eval cat ", "")):
+            with pytest.raises(clients.acp.RequestError, match="signs"):
+                await editor.say(session, before, named, after)
+    assert (project / "TODO").read_text() == f"read {evil} soon\n"
+    assert not (project / "bad").exists()
+
+
 async def test_a_link_right_behind_a_word_is_the_file_that_it_leads_to(clients, project, home):
     """Else the `@` in the name of a folder would begin a mention of its own."""
     secret = home / "secret.txt"

@@ -44,21 +44,21 @@ class Prompted(Struct, frozen=True):
 
 
 def prompted(blocks: Sequence[Any]) -> Prompted:
-    """Return what the blocks of a prompt say. Raises BadPrompt."""
-    text, typed, brought = list[str](), list[str](), list[str]()
+    """Return what the blocks of a prompt say. Raises BadPrompt, and Refused where a name has no place in a command."""
+    text, typed, brought = list[str | Path](), list[str | Path](), list[str]()
     images, paths = list[Image](), list[Path]()
     for block in blocks:
         match block:
             case TextContentBlock(text=words):
                 typed.append(words)
                 text.append(words)
-            case ResourceContentBlock(uri=uri) if named := _named(
-                uri, is_in_shell="".join(typed).startswith("!")
+            case ResourceContentBlock(uri=uri) if (path := path_of(uri)) and (
+                named := path if _is_command(typed) else _named(path, uri)
             ):
-                paths.append(path_of(uri) or Path())
-                glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
-                typed.append(" " * bool(glued) + named)
-                text.append(typed[-1])
+                paths.append(path)
+                glued = typed and not str(typed[-1])[-1:].isspace()  # there an @ names nothing
+                typed += [" " * bool(glued), named]
+                text += typed[-2:]
             case ResourceContentBlock(uri=uri, name=name):
                 text.append(f"{name} ({uri})")
             case ImageContentBlock(data=data):
@@ -70,10 +70,33 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
                 brought.append(f"\n\n[{_name(held.uri)}]\n{held.text}")
             case _:
                 raise BadPrompt("A prompt may hold text, links, resources and pictures.")
-    whole, said = "".join(text + brought), "".join(typed)
-    # Where it is no command after all, names that are quoted for a shell are not read as words.
-    is_torn = said.startswith("!") and not whole.startswith(said)
-    return Prompted(whole, "" if is_torn else said, tuple(images), tuple(paths))
+    said, whole = _lines(typed, text)
+    return Prompted("".join([whole, *brought]), said, tuple(images), tuple(paths))
+
+
+def _lines(typed: list[str | Path], text: list[str | Path]) -> tuple[str, str]:
+    """Return what was typed, and all of the text. Raises Refused.
+
+    What others brought into the middle of a command leaves none: its names, quoted for a shell, are not read as words.
+    """
+    if not _is_command(typed):
+        return "".join(map(str, typed)), "".join(map(str, text))
+    if text[: len(typed)] != typed:
+        return "", "".join(quote(str(each)) if isinstance(each, Path) else each for each in text)
+    said = _command(typed)
+    return said, "".join([said, *map(str, text[len(typed) :])])
+
+
+def _is_command(typed: Sequence[str | Path]) -> bool:
+    return "".join(map(str, typed)).startswith("!")
+
+
+def _command(typed: Sequence[str | Path]) -> str:
+    """Return the person's command with each file in it as one word, wherever it stands. Raises Refused."""
+    from ybs.commands.filling import Value, filled  # few prompts are commands
+
+    first, *rest = [Value(str(each)) if isinstance(each, Path) else each for each in typed if each]
+    return "!" + filled([str(first)[1:], *rest])
 
 
 def _picture(text: str, shown: str = "The picture") -> Image:
@@ -88,13 +111,11 @@ def _picture(text: str, shown: str = "The picture") -> Image:
     return image_of(data, len(data), kind, shown[:200])[0]
 
 
-def _named(uri: str, *, is_in_shell: bool) -> str:
+def _named(path: Path, uri: str) -> str:
     """Return how words name the file that a link leads to: it is attached by ybs, under its own rules.
 
-    Nothing where it is not a file, or its name would be read as something else than this file: others may have chosen it.
+    Nothing where its name would be read as something else than this file: others may have chosen it.
     """
-    if (path := path_of(uri)) is None or is_in_shell:
-        return quote(str(path)) if path else ""
     found = _LINES.fullmatch(urlsplit(uri).fragment)
     lines = f":{found[1]}-{found[2] or found[1]}" if found else ""
     name = shown_name(str(path))
