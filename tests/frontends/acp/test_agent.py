@@ -254,7 +254,7 @@ async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
         await editor.say(session, " !cat ", evil)
         await editor.say(session, "!cat ", evil, web, " and more")
     texts = [request.messages[-1].text for request in model.requests]
-    assert ["harmless" in each for each in texts] == [True, False, False, True, False]
+    assert ["harmless" in each for each in texts] == [True, True, False, True, False]
     assert "the secret" not in "".join(texts)
     assert not any(isinstance(each, Image) for each in model.requests[1].messages[-1].content)
 
