@@ -102,7 +102,7 @@ async def test_a_question_of_the_models_own_is_a_form_or_buttons(clients: Any, p
     assert "blue" in answers[0]
     assert "green" in answers[1]
     assert "no answer" in answers[2]
-    assert editor.forms[0][0] == "Which one?"
+    assert editor.forms[0][0] == "The model asks: Which one?"
     plain = clients.Editor("blue")
     async with clients.edited(project, question, "4", editor=plain):
         await plain.say(await plain.new(project), "ask")
