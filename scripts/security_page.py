@@ -71,7 +71,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   its servers; what runs unasked stays out of it. A server there is reached from this machine only by `/ports`, after a question, on 127.0.0.1, until
   the session ends (`tests/session/test_servers.py`).
 - **Questions.** The [modes](commands.md#modes) say what is asked about. A session's grants live in memory; what destroys, as far as a command can be
-  read, is asked about each time; a star in a rule or grant covers no other program and no other target (but in a rule of yours for a program that runs others, such as `xargs *`); blocked commands are refused in every mode.
+  read, is asked about each time; a star in a rule or grant covers no other program and no other target (but in a rule of yours for a program that runs others, such as `xargs *`), and one that "always" stores covers no address; blocked commands are refused in every mode.
 - **Projects.** A repository's own settings can only tighten yours. Whatever could run a program, name an address or read a key
   waits for trust (`ybs trust`, or the question at the start), which is bound to the bytes of its settings and of every file of the project
   that a command in them reaches, in any spelling (`tests/trust/test_reach.py`): one changed byte, and it is asked about again, with the difference, as where another folder lies at the path now (a repository is told by when it began, another folder by when it was made). `--trust` is about the bytes that a run reads first, in the folder that it begins in. Of a command that
