@@ -179,21 +179,6 @@ async def test_a_link_in_a_command_of_the_person_is_one_word(clients, project):
     assert ["1 " in each for each in said] == [True] * 3
 
 
-async def test_a_link_within_quotes_of_a_command_is_one_word_there_or_the_command_is_refused(
-    clients, project
-):
-    evil = project / "note$(touch bad) .md"
-    evil.write_text("x")
-    async with clients.edited(project, model=ScriptedModel(["1", "2"]), mode="bypass") as editor:
-        session, named = await editor.new(project), _quoted(clients.acp, evil)
-        await editor.say(session, '!echo "read ', named, ' soon" >> TODO')
-        for before, after in (("!sh -c 'cat ", "'"), ("!echo $(cat ", ")"), ("!eval cat ", "")):
-            with pytest.raises(clients.acp.RequestError, match="signs"):
-                await editor.say(session, before, named, after)
-    assert (project / "TODO").read_text() == f"read {evil} soon\n"
-    assert not (project / "bad").exists()
-
-
 async def test_a_link_right_behind_a_word_is_the_file_that_it_leads_to(clients, project, home):
     """Else the `@` in the name of a folder would begin a mention of its own."""
     secret = home / "secret.txt"
@@ -257,6 +242,26 @@ async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
     assert ["harmless" in each for each in texts] == [True, True, False, True, False]
     assert "the secret" not in "".join(texts)
     assert not any(isinstance(each, Image) for each in model.requests[1].messages[-1].content)
+
+
+async def test_a_link_within_open_quotes_of_a_command_makes_words_of_it(
+    clients: Any, project: Path
+):
+    acp, name = clients.acp, "note$(touch ran).md"
+    (project / name).write_text("harmless\n")
+    model = ScriptedModel(["Noted."] * 3)
+    async with clients.edited(project, model=model) as editor:
+        session = await editor.new(project)
+        evil, plain = _quoted(acp, project / name), _quoted(acp, project / "plain.md")
+        await editor.say(session, '!echo "read ', evil, ' tomorrow"')
+        await editor.say(session, '!echo "read ', plain, ' tomorrow"')
+        await editor.say(session, '!echo "x"; cat ', evil)
+    texts = [request.messages[-1].text for request in model.requests]
+    ran = ["[Shell command output]" in each for each in texts]
+    assert ran == [False, True, True], "what may not stand in the line makes it words for the model"
+    assert f"read {project}/plain.md tomorrow" in texts[1]
+    assert "harmless" in texts[2]
+    assert not (project / "ran").exists()
 
 
 def _quoted(acp: Any, path: Path) -> Any:

@@ -5,7 +5,6 @@ from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -44,21 +43,19 @@ class Prompted(Struct, frozen=True):
 
 
 def prompted(blocks: Sequence[Any]) -> Prompted:
-    """Return what the blocks of a prompt say. Raises BadPrompt, and Refused where a name has no place in a command."""
-    text, typed, brought = list[str | Path](), list[str | Path](), list[str]()
+    """Return what the blocks of a prompt say. Raises BadPrompt."""
+    text, typed, brought = list[str](), list[str](), list[str]()
     images, paths = list[Image](), list[Path]()
     for block in blocks:
         match block:
             case TextContentBlock(text=words):
                 typed.append(words)
                 text.append(words)
-            case ResourceContentBlock(uri=uri) if (path := path_of(uri)) and (
-                named := path if _is_command(typed) else _named(path, uri)
-            ):
-                paths.append(path)
-                glued = typed and not str(typed[-1])[-1:].isspace()  # there an @ names nothing
-                typed += [" " * bool(glued), named]
-                text += typed[-2:]
+            case ResourceContentBlock(uri=uri) if named := _named(uri, "".join(typed)):
+                paths.append(path_of(uri) or Path())
+                glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
+                typed.append(" " * bool(glued) + named)
+                text.append(typed[-1])
             case ResourceContentBlock(uri=uri, name=name):
                 text.append(f"{name} ({uri})")
             case ImageContentBlock(data=data):
@@ -70,33 +67,10 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
                 brought.append(f"\n\n[{_name(held.uri)}]\n{held.text}")
             case _:
                 raise BadPrompt("A prompt may hold text, links, resources and pictures.")
-    said, whole = _lines(typed, text)
-    return Prompted("".join([whole, *brought]), said, tuple(images), tuple(paths))
-
-
-def _lines(typed: list[str | Path], text: list[str | Path]) -> tuple[str, str]:
-    """Return what was typed, and all of the text. Raises Refused.
-
-    What others brought into the middle of a command leaves none: its names, quoted for a shell, are not read as words.
-    """
-    if not _is_command(typed):
-        return "".join(map(str, typed)), "".join(map(str, text))
-    if text[: len(typed)] != typed:
-        return "", "".join(quote(str(each)) if isinstance(each, Path) else each for each in text)
-    said = _command(typed)
-    return said, "".join([said, *map(str, text[len(typed) :])])
-
-
-def _is_command(typed: Sequence[str | Path]) -> bool:
-    return "".join(map(str, typed)).startswith("!")
-
-
-def _command(typed: Sequence[str | Path]) -> str:
-    """Return the person's command with each file in it as one word, wherever it stands. Raises Refused."""
-    from ybs.commands.filling import Value, filled  # few prompts are commands
-
-    first, *rest = [Value(str(each)) if isinstance(each, Path) else each for each in typed if each]
-    return "!" + filled([str(first)[1:], *rest])
+    whole, said = "".join(text + brought), "".join(typed)
+    # Where it is no command after all, names that are quoted for a shell are not read as words.
+    is_torn = said.startswith("!") and not whole.startswith(said)
+    return Prompted(whole, "" if is_torn else said, tuple(images), tuple(paths))
 
 
 def _picture(text: str, shown: str = "The picture") -> Image:
@@ -111,11 +85,17 @@ def _picture(text: str, shown: str = "The picture") -> Image:
     return image_of(data, len(data), kind, shown[:200])[0]
 
 
-def _named(path: Path, uri: str) -> str:
+def _named(uri: str, before: str) -> str:
     """Return how words name the file that a link leads to: it is attached by ybs, under its own rules.
 
-    Nothing where its name would be read as something else than this file: others may have chosen it.
+    Nothing where it is not a file, or its name would be read as something else than this file: others may have chosen it.
     """
+    if (path := path_of(uri)) is None:
+        return ""
+    if before.startswith("!"):
+        from ybs.commands.filling import name_in_line  # few link a file in a shell line
+
+        return name_in_line(str(path), before)
     found = _LINES.fullmatch(urlsplit(uri).fragment)
     lines = f":{found[1]}-{found[2] or found[1]}" if found else ""
     mention = mention_of(shown_name(str(path)))
