@@ -437,6 +437,21 @@ def network_call(policy: Policy, *, command: str = "pip install x") -> Any:
     return policy.decide(call, "execute", Preview(title="Run"), subject)
 
 
+@every_row("command", ["curl -s http://docs/a.html", "wget docs/a", "pip install http://x/y.tgz", "git push ssh://docs/x main", "git fetch me@docs:x", "nc docs 80"])  # fmt: skip
+def test_always_with_the_network_stands_for_no_other_address(command: str) -> None:
+    policy = Policy(SafetySettings(mode="ask"))
+    asked = network_call(policy, command=command)
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == f"run_shell({command}) with network"
+    policy.grant(asked.question.grant)
+    assert network_call(policy, command=command) == Allow("grant")
+    for other in (command.replace("docs", "evil").replace("http://x", "http://z"), f"{command} -x"):
+        assert isinstance(network_call(policy, command=other), Ask)
+    words = " ".join(command.split()[:2])
+    policy.grant(f"run_shell({words} *) with network")  # a star, as of `pip install y`
+    assert isinstance(network_call(policy, command=f"{words} https://evil/x"), Ask)
+
+
 @every_row("mode", ["ask", "accept-edits", "auto"])
 @every_row("allow", [[], ["run_shell"], ["run_shell(pip install *)"], ["run_shell(pip install x)"]])  # fmt: skip
 def test_the_network_is_asked_for_whatever_is_allowed(mode: Any, allow: list[str]):

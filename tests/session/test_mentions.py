@@ -27,7 +27,6 @@ from ybs.session.mentions import (
     mentions_in,
     named_in,
     open_mention,
-    pictures_in,
 )
 from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.workspace import Workspace
@@ -133,7 +132,7 @@ def test_hostile_words_take_no_more_time_than_others():
     with takes_at_most(3):  # 0.06 is usual; ways that multiply take minutes
         for piece in ("@", ' @"', ' @"\\"', "@a:1-", " '/~", "\\ ", "/\\", "@a).,"):
             list(mentions_in(piece * 20_000))
-            pictures_in(piece * 20_000)
+            named_in(f"{piece * 20_000} /")
             open_mention(piece * 2000)
 
 
@@ -182,9 +181,32 @@ def test_paths_of_pictures_are_found_as_terminals_write_them():
         "/tmp/a.png.txt https://x.org/a.png": [],
     }
     wrong = {
-        words: found for words, wanted in cases.items() if (found := pictures_in(words)) != wanted
+        words: found
+        for words, wanted in cases.items()
+        if (found := list(named_in(words).pictures)) != wanted
     }
     assert wrong == {}
+
+
+def test_what_stands_in_a_mention_is_no_picture_and_the_other_way_round():
+    cases = {
+        '@"design ~/Pictures/passport.png notes.md" and': (
+            ["design ~/Pictures/passport.png notes.md"],
+            [],
+        ),
+        '@"a /x.png b': (["a /x.png b"], []),
+        "see @a\\ /x.png": (["a /x.png"], []),
+        "'/tmp/a @b.png'": ([], ["/tmp/a @b.png"]),
+        "/tmp/a.png @b '/tmp/c d.gif' @e": (["b", "e"], ["/tmp/a.png", "/tmp/c d.gif"]),
+        "'/tmp/a @b.txt'": (["b.txt'"], []),
+        '@"a" /tmp/b.png " /c.png': (["a"], ["/tmp/b.png", "/c.png"]),
+    }
+    for words, wanted in cases.items():
+        named = named_in(words)
+        read = ([each.readings[0].path for each in named.mentions], list(named.pictures))
+        assert read == wanted, words
+    name = "design ~/Pictures/passport.png notes.md"
+    assert mention_of(name) == f'@"{name}"'
 
 
 async def test_words_stay_words_where_nothing_of_that_name_is_there(desk: Desk):

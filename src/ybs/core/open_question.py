@@ -8,7 +8,7 @@ from msgspec import Struct
 class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question that waits for the person: what any frontend needs to ask it, and the `id` that an answer names.
 
-    `choices` are those of the model's own question (None: it is about a call). The fields are those of `ybs.core.ports.Question`.
+    `choices` are those of a question of who asks itself (None: it is about a call). The fields are those of `ybs.core.ports.Question`.
     """
 
     id: str
@@ -22,6 +22,7 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     offers_network: bool = False
     outside: Literal["", "offered", "needed"] = ""
     choices: tuple[str, ...] | None = None
+    server: str = ""
     agent: str = ""
     effect: Literal["read", "write", "edit", "delete", "execute"] = "read"
     withheld: str = ""

@@ -155,7 +155,8 @@ class Question(Struct, frozen=True, kw_only=True):
     outside: Literal["", "offered", "needed"] = ""  # whether it may be let run outside the sandbox
     offers_asking: bool = False  # of an edit: the answer may have each edit asked about from now on
     agent: str = MAIN  # whose call it is
-    choices: tuple[str, ...] | None = None  # the model's own question: what may be picked
+    choices: tuple[str, ...] | None = None  # a question of who asks itself: what may be picked
+    server: str = ""  # the MCP server that asks, where neither the model nor a sub-agent does
     takes_reason: bool = True  # somebody reads why a no was said
 
     def __post_init__(self) -> None:

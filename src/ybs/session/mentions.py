@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,18 +13,19 @@ from ybs.core.lazy import lazy
 MOST_MENTIONS = 200
 #: An @ counts at the start of a word: not in mail addresses.
 _START = r"(?:^|(?<=[\s(\[{<'\"`]))"
-_MENTION = lazy(
-    rf'{_START}@(?:"((?:\\"|[^"\n])+)(?:"(:\d+(?:-\d+)?)?|$)|((?:\\ |[^\s@"])(?:\\ |\S)*))',
-    re.MULTILINE,
-)
+_WRITTEN = rf'{_START}@(?:"((?:\\"|[^"\n])+)(?:"(:\d+(?:-\d+)?)?|$)|((?:\\ |[^\s@"])(?:\\ |\S)*))'
+_MENTION = lazy(_WRITTEN, re.MULTILINE)
 _OPEN = lazy(rf'{_START}@(?:"((?:\\"|[^"\n])*)|((?:[^\s@"]\S*)?))$')
 _LINES = lazy(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 #: Signs that end a sentence or close a bracket more often than they end a name.
 _AFTER = ".,;:!?)]}>'\"`"
 #: Where the path alone would be read as something else: it needs quotes.
 _NEEDS_QUOTES = lazy(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
-_PICTURE = lazy(
-    r"""(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*)'|"((?:file://)?[/~][^"\n]*)"|((?:file://)?[/~](?:\\.|[^\s\\'"])*))(?=\s|$)""",
+_ENDING = r"\.(?i:png|jpe?g|gif|webp)"
+#: A mention or a picture: what stands in one is not the other. The expression takes a while to compile.
+_NAMED = lazy(
+    rf'''{_WRITTEN}|(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*{_ENDING})'|"((?:file://)?[/~][^"\n]*{_ENDING})"'''
+    rf"""|((?:file://)?[/~](?:\\.|[^\s\\'"])*{_ENDING}))(?=\s|$)""",
     re.MULTILINE,
 )
 #: A name that ends as files do, and holds nothing that a call or an address has.
@@ -33,7 +35,7 @@ _FILE_NAME = lazy(
 )
 #: How the path of a picture begins.
 _BEGINNINGS = tuple(quote + each for quote in ("", "'", '"') for each in ("/", "~", "file://"))
-_PICTURE_NAME = lazy(r"\.(?:png|jpe?g|gif|webp)$", re.IGNORECASE)
+_PICTURE_NAME = lazy(rf"{_ENDING}$")
 
 
 class MentionReading(Struct, frozen=True):
@@ -85,23 +87,27 @@ def given_back(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
 
 def named_in(words: str) -> NamedInWords:
     """Return the files and pictures that the person's words name."""
-    if "@" not in words and "/" not in words:
+    has_pictures = "/" in words and any(word.startswith(_BEGINNINGS) for word in words.split())
+    if "@" not in words and not has_pictures:
         return NOTHING
-    return NamedInWords(tuple(map(Mention, mentions_in(words))), tuple(pictures_in(words)))
+    expression = _NAMED if has_pictures else _MENTION
+    found = list(islice(expression().finditer(words), MOST_MENTIONS))
+    mentions = [Mention(_readings_of(each)) for each in found if each[0][:1] == "@"]
+    pictures = [_path_of(*each.groups()[3:]) for each in found if each[0][:1] != "@"]
+    return NamedInWords(tuple(mentions), tuple(pictures))
 
 
 def mentions_in(words: str) -> Iterator[tuple[MentionReading, ...]]:
     """Yield each mention with the ways to read it, the likeliest first."""
-    if "@" not in words:
-        return
-    for count, found in enumerate(_MENTION().finditer(words)):
-        if count >= MOST_MENTIONS:
-            return
-        quoted, lines, bare = found.groups()
-        if quoted:
-            yield _readings(quoted.replace('\\"', '"') + (lines or ""), is_quoted=True)
-        else:
-            yield _readings(bare.replace("\\ ", " "), is_quoted=False)
+    if "@" in words:
+        yield from map(_readings_of, islice(_MENTION().finditer(words), MOST_MENTIONS))
+
+
+def _readings_of(found: re.Match[str]) -> tuple[MentionReading, ...]:
+    quoted, lines, bare = found.groups()[:3]
+    if quoted:
+        return _readings(quoted.replace('\\"', '"') + (lines or ""), is_quoted=True)
+    return _readings(bare.replace("\\ ", " "), is_quoted=False)
 
 
 def _readings(text: str, *, is_quoted: bool) -> tuple[MentionReading, ...]:
@@ -120,14 +126,6 @@ def _readings(text: str, *, is_quoted: bool) -> tuple[MentionReading, ...]:
 def looks_like_path(name: str) -> bool:
     """Return whether a mention can only be a path: decorators (`@app.route`) and packages (`@types/node`) can not."""
     return name.startswith(("/", "./", "../", "~/")) or _FILE_NAME().fullmatch(name) is not None
-
-
-def pictures_in(words: str) -> list[str]:
-    """Return the paths of pictures that stand alone as a word: absolute, with `~`, or `file://` addresses."""
-    if "/" not in words or not any(word.startswith(_BEGINNINGS) for word in words.split()):
-        return []  # most words name none, and the expression takes a while to compile
-    found = (_path_of(*match.groups()) for match in _PICTURE().finditer(words))
-    return [path for path in found if is_picture_name(path)][:MOST_MENTIONS]
 
 
 def is_picture_name(path: str) -> bool:
@@ -153,9 +151,13 @@ def mention_of(path: str) -> str:
         path = f"./{path}"
     quoted = '@"' + path.replace('"', '\\"') + '"'
     ways = (quoted,) if _NEEDS_QUOTES().search(path) else (f"@{path}", quoted)
-    wanted = [MentionReading(path)]
-    read = {each: [way[0] for way in mentions_in(f"{each} and")] for each in ways}
-    return next((each for each in ways if read[each] == wanted), "")
+
+    def is_it(way: str) -> bool:
+        read = named_in(f"{way} and")
+        first = [each.readings[0] for each in read.mentions]
+        return first == [MentionReading(path)] and not read.pictures
+
+    return next(filter(is_it, ways), "")
 
 
 def open_mention(line: str) -> tuple[str, int] | None:

@@ -10,8 +10,10 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from ybs.core.envelope import MAIN
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Confirm, Question
+from ybs.security.unicode import unabridged
 
 
 async def by_id(question: Question) -> Answer:
@@ -24,12 +26,45 @@ async def by_id(question: Question) -> Answer:
 NO: Final = Answer(is_allowed=False, reason="the person said no")
 
 
+#: Characters of a rule that repeats the command; a longer one would push the question off the screen.
+_LONGEST_RULE: Final = 80
+
+
 class Choice(Struct, frozen=True):
     """One way to answer, for a frontend that shows buttons: its label, and how long it holds."""
 
     label: str
     answer: Answer
     kind: Literal["once", "always", "no"] = "once"
+
+
+def asker_of(question: Question | OpenQuestion) -> str:
+    """Return who asks, in words that every frontend shows before any of the question: its text may say that somebody else does."""
+    name = " ".join((question.server or question.agent).split())
+    if question.server:
+        return unabridged(f"The MCP server {name} asks")
+    if question.choices is None:
+        return "ybs asks"
+    return "The model asks" if name in ("", MAIN) else unabridged(f"The sub-agent {name} asks")
+
+
+def asked_in_words(question: OpenQuestion) -> str:
+    """Return a question of who asks itself as text: several lines are marked, so that none passes for one of ybs's own."""
+    lines = unabridged(question.preview).split("\n")
+    if len(lines) == 1:
+        return f"{asker_of(question)}: {lines[0]}"
+    return "\n".join([f"{asker_of(question)}:", "", *(f"> {line}".rstrip() for line in lines)])
+
+
+def grant_text(question: Question | OpenQuestion, *, with_network: bool = False) -> str:
+    """Return the rule that "always" stores, in one line, and in words where its grammar is not plain or it is the whole command."""
+    rule = unabridged(question.network_grant if with_network else question.grant)
+    preview = question.preview
+    command = unabridged(preview if isinstance(preview, str) else preview.body).strip()
+    if command and f"({command})" in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):
+        return f"this very command{', with network' * with_network}"
+    rule = rule.replace("\n", " ")
+    return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
 def choices_of(question: OpenQuestion) -> Iterator[Choice]:
@@ -45,7 +80,7 @@ def choices_of(question: OpenQuestion) -> Iterator[Choice]:
         yield Choice("Yes, with network", Answer(is_allowed=True, with_network=True))
     if question.outside:
         yield Choice("Yes, outside the sandbox, once", Answer(is_allowed=True, is_outside=True))
-    if rule := question.grant:
+    if rule := grant_text(question):
         always = Answer(is_allowed=True, is_for_session=True)
         yield Choice(f"Always in this session: {rule}", always, "always")
         if question.can_be_kept:
@@ -114,6 +149,7 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         offers_network=question.offers_network,
         outside=question.outside,
         choices=question.choices,
+        server=question.server,
         agent=question.agent,
         effect=question.effect,
         withheld=question.withheld,

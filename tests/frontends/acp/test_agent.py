@@ -102,7 +102,7 @@ async def test_a_question_of_the_models_own_is_a_form_or_buttons(clients: Any, p
     assert "blue" in answers[0]
     assert "green" in answers[1]
     assert "no answer" in answers[2]
-    assert editor.forms[0][0] == "Which one?"
+    assert editor.forms[0][0] == "The model asks: Which one?"
     plain = clients.Editor("blue")
     async with clients.edited(project, question, "4", editor=plain):
         await plain.say(await plain.new(project), "ask")
@@ -239,7 +239,7 @@ async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
         await editor.say(session, " !cat ", evil)
         await editor.say(session, "!cat ", evil, web, " and more")
     texts = [request.messages[-1].text for request in model.requests]
-    assert ["harmless" in each for each in texts] == [True, False, False, True, False]
+    assert ["harmless" in each for each in texts] == [True, True, False, True, False]
     assert "the secret" not in "".join(texts)
     assert not any(isinstance(each, Image) for each in model.requests[1].messages[-1].content)
 

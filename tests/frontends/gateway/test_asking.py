@@ -356,7 +356,8 @@ async def test_it_is_answered_by_words_of_the_person_whose_chat_it_is(
         assert "The person answers: green, with *dots*" in it.results()
         assert it.chat.turns.queued == queued
         assert (
-            it.chat.last().text == r"Which colour?" + "\n\n" + r"**green, with \*dots\*** (name2)"
+            it.chat.last().text
+            == "The model asks: Which colour?\n\n" + r"**green, with \*dots\*** (name2)"
         )
 
 

@@ -30,7 +30,7 @@ from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.feed import FellBehind
 from ybs.session.inbox import InboxLine
-from ybs.session.questions import NO, choices_of
+from ybs.session.questions import NO, asked_in_words, choices_of
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 
@@ -65,11 +65,11 @@ async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -
         schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.kind])
         for key, each in choices.items()
     ]
-    title = question.preview if question.choices is not None else question.title
     who = "" if question.agent in ("", MAIN) else f"{question.agent}: "
+    title = who + question.title if question.choices is None else asked_in_words(question)
     text = helpers.tool_content(helpers.text_block(_text_of(question)))
     call = helpers.update_tool_call(
-        question.id.partition("/")[0], title=unabridged(who + title), content=[text]
+        question.id.partition("/")[0], title=unabridged(title), content=[text]
     )
     outcome = (await client.request_permission(session_id, call, options)).outcome
     chosen = choices.get(getattr(outcome, "option_id", ""))
@@ -101,7 +101,7 @@ async def _by_form(
     fields[_OWN] = field(type="string", title=title)
     form = schema.ElicitationSchema(properties=fields, required=[] if known else [_OWN])
     mode = schema.ElicitationFormSessionMode(session_id=session_id, requested_schema=form)
-    reply = await client.create_elicitation(unabridged(question.preview), mode)
+    reply = await client.create_elicitation(asked_in_words(question), mode)
     said: dict[str, Any] = (reply.content if reply.action == "accept" else None) or {}
     words = str(said.get(_OWN) or "").strip() or known.get(str(said.get(_PICKED)), "")
     return Answer(is_allowed=True, reason=words) if words else NO

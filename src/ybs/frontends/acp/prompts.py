@@ -20,7 +20,7 @@ from msgspec import Struct
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
 from ybs.security.paths.names import shown_name
-from ybs.session.mentions import mention_of, named_in, paths_in
+from ybs.session.mentions import mention_of
 
 #: Lines of a file, behind its address: `#L5`, `#L5:10`, `#L5-L10`.
 _LINES: Final = re.compile(r"L(\d+)(?:[:-]L?(\d+))?")
@@ -98,11 +98,8 @@ def _named(uri: str, before: str) -> str:
         return name_in_line(str(path), before)
     found = _LINES.fullmatch(urlsplit(uri).fragment)
     lines = f":{found[1]}-{found[2] or found[1]}" if found else ""
-    name = shown_name(str(path))
-    mention = mention_of(name) + lines
-    read = named_in(mention)
-    is_it = len(read.mentions) == 1 and paths_in(read) <= {name, name + lines}
-    return mention if is_it else ""
+    mention = mention_of(shown_name(str(path)))
+    return mention and mention + lines
 
 
 def path_of(uri: str) -> Path | None:

@@ -23,7 +23,7 @@ from ybs.frontends.gateway.outbox import Outbox, of_ledger
 from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.markdown import fenced
 from ybs.security.unicode import shown_whole, unabridged
-from ybs.session.questions import NO, Choice, choices_of
+from ybs.session.questions import NO, Choice, asked_in_words, choices_of, grant_text
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
     question = asked.question
     who = "" if question.agent in ("", MAIN) else f"{plain(question.agent)}: "
     if asked.is_own:
-        return f"{who}{unabridged(question.preview)}"
+        return asked_in_words(question)
     lines = [f"**{who}{plain(question.title)}?**"]
     if is_elsewhere:
         lines.append(f"A guest's session asks ({plain(asked.chat.person)}).")
@@ -355,7 +355,7 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
     lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
     lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
     if any(each.kind == "always" for each in asked.choices):  # a button may show only its beginning
-        lines.append(f"Always would allow {plain(question.grant)} in this session\\.")
+        lines.append(f"Always would allow {plain(grant_text(question))} in this session\\.")
     return "\n\n".join(lines)
 
 

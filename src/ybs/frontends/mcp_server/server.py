@@ -32,6 +32,7 @@ from ybs.security.firewall.structs import masked
 from ybs.security.marks import marked
 from ybs.security.unicode import shown_whole
 from ybs.security.visible_text import visible_request
+from ybs.session.questions import asker_of, grant_text
 from ybs.tools.registry import NAMES
 
 YES: Final = "yes"
@@ -61,7 +62,8 @@ def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
         question.preview.body
     )  # each line has a mark, so that none passes for one of ybs's own
     shown = "\n".join(f"> {line}".rstrip() for line in body.split("\n")) if body else ""
-    lines = [f"ybs asks: {question.preview.title}", shown]
+    title = "" if question.choices is not None else " ".join(question.preview.title.split())
+    lines = [f"{asker_of(question)}: {title}".rstrip(), shown]
     lines += [f"Asked because {question.reason}."] if question.reason else []
     lines += [f"Warning: {each}" for each in question.warnings]
     field: dict[str, Any] = {"type": "string", "title": "Answer"}
@@ -70,7 +72,7 @@ def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
         if question.outside == "needed":
             lines.append(_INSIDE)
         if question.grant:
-            lines.append(f'"{ALWAYS}" also allows {question.grant} until this server ends.')
+            lines.append(f'"{ALWAYS}" also allows {grant_text(question)} until this server ends.')
     elif question.choices:
         field["enum"] = list(question.choices)
     text = "\n\n".join(filter(None, lines))

@@ -34,6 +34,7 @@ from ybs.frontends.terminal.words import (
 )
 from ybs.frontends.web import markup
 from ybs.security.unicode import printable, shown_whole, unabridged
+from ybs.session.questions import asker_of
 from ybs.session.reply import Cell, CellKind, Reply, Table, TerminalActions
 from ybs.tools.calls.describing import one_line, subject
 from ybs.tools.editing.diff import diff_of_change
@@ -286,6 +287,7 @@ def _question(question: OpenQuestion) -> Record:
         "id": question.id,
         "title": one_line(question.title),
         "tool": one_line(question.name),
+        "asks": asker_of(question),
         "agent": "" if question.agent in ("", MAIN) else one_line(question.agent),
         "body": markup.diff(body) if is_change else _whole(body, is_code=is_about_call),
         "warnings": [unabridged(each) for each in question.warnings],

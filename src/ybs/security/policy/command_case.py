@@ -32,6 +32,11 @@ _HARMLESS = words_in("basename cat cd cmp comm cut df dirname du echo false grep
 _NEVER = words_in(
     "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
 )
+#: Programs of which each word may be an address: a star over them would be one over whom it talks to.
+_REACHING = words_in(
+    "curl wget aria2c nc ncat netcat socat telnet ftp lftp sftp scp rsync dig host nslookup"
+)
+_ADDRESS = lazy(r"://|^[\w.+-]+@[\w.-]+:")
 #: Options of interpreters before the file that change neither which file runs nor what runs before it.
 _HARMLESS_OPTION = lazy(
     r"-(?:[uBOIbvqwx]+|W[a-z:]+|X(?:dev|utf8)|-(?:test|watch|trace-warnings|trace-uncaught|no-warnings"
@@ -134,7 +139,7 @@ def _beginning_of(words: Sequence[str]) -> int:
     name = words[0].rpartition("/")[2]
     if ends := _program_ends(words):
         return ends
-    if name in _NEVER or stem_of(name) in INTERPRETERS:
+    if name in _NEVER or name in _REACHING or stem_of(name) in INTERPRETERS:
         return 0
     if options.takes_targets(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
@@ -148,7 +153,8 @@ def _does_no_more(words: list[str], size: int) -> bool:
     """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
     runs = any(options.running(words)) or any(wrappers.words_that_run([words[0], *words[size:]]))
     does_else = runs or options.chooses(words) or scripts_in(words[0], words)
-    return not does_else and not any(map(ELSEWHERE().search, words[size:]))
+    beyond = (each.search for each in (ELSEWHERE(), _ADDRESS()))
+    return not does_else and not any(found(word) for found in beyond for word in words[size:])
 
 
 def _program_ends(words: Sequence[str]) -> int:

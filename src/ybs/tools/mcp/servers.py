@@ -412,7 +412,11 @@ async def _one(server: str, message: str, name: str, field: Any, confirm: Confir
     said = Raw(msgspec.json.encode({"question": body}))
     call = ToolCall(id="", name=f"mcp__{server_part(server)}", arguments=said)
     question = Question(
-        call=call, effect="read", preview=Preview(title=title, body=body), choices=choices
+        call=call,
+        effect="read",
+        preview=Preview(title=title, body=body),
+        choices=choices,
+        server=server,
     )
     answer = await confirm(question)
     if answer.is_unattended or not answer.is_allowed or not answer.reason:

@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from stage import Stage, staged
 
-from fake_session import FakeSession
+from fake_session import FakeSession, says
 from hosts import this_host
 from rows import every_row
 from ybs.core.events import TextStreamed
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import NoEditor, edit, editor_command
+from ybs.frontends.terminal.prompt.paste import Pastes
+from ybs.session.mentions import named_in, paths_in
 
 CTRL_G = "\x07"
 
@@ -69,6 +71,48 @@ async def test_pastes_are_whole_in_the_editor_and_folded_again_behind_it(editor)
         await stage.sees("› a [pasted 30 lines #1] b and this[2J")
         assert stage.terminal.window.draft.words == f"a {pasted} b and this[2J"
     assert notes.read_text() == f"a {pasted} b"
+
+
+REPORT = "\n".join(
+    f"typo {n} of a report" + ", see @~/private.txt, x" * (n in (12, 20)) for n in range(40)
+)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "change",
+    [
+        "s/typo 7/line 7/",  # a line above
+        "1s/a: /b: /",  # the words before it, which end in its first line
+        "s/typo/line/",  # each line
+        "12,14s/report/text/; 13s/, x/; x/",  # its line, at its end too
+        "13s/see @/see: @/",
+        "12,13d; 1a more typo 12 of a report, see @~/private.txt, x",  # a line that moved
+        "1d; 13s/^/and /",
+        ":a;N;$!ba;s/\\n/ /g",  # one line of all
+    ],
+)
+async def test_what_is_left_of_a_paste_behind_the_editor_names_no_files(editor, change):
+    editor(f"sed -i '{change}' \"$1\"; echo 'fix @mine.py for @~/private' >> \"$1\"")
+    async with staged(session := FakeSession(says("ok")), columns=300) as stage:
+        stage.keys(f"a: \x1b[200~{REPORT}\x1b[201~")
+        await stage.sees("[pasted 40 lines #1]")
+        stage.keys(CTRL_G)
+        await stage.sees("fix @mine.py for @~/private")
+        words = stage.terminal.window.draft.words
+        stage.keys("\r")
+        await stage.until(lambda: session.lines)
+    assert session.lines == [words]
+    assert "@~/private.txt" in words
+    assert paths_in(named_in(session.sent[0])) == {"mine.py", "~/private"}
+
+
+def test_a_long_text_that_was_changed_all_over_is_pasted():
+    pastes, long = Pastes(), "\n".join(f"line {n} @a/{n}" for n in range(1000))
+    draft = pastes.fold(long, "")
+    again = pastes.refold(long.replace("line", "row"), draft)
+    assert pastes.label(again) == "[pasted 1,000 lines #2]"
+    assert pastes.refold("fix @mine alone", draft) == "fix @mine alone"
 
 
 @pytest.mark.integration

@@ -194,6 +194,30 @@ async def test_words_that_a_way_back_put_into_the_prompt_are_not_written(path: P
     assert texts(path) == ["/rewind 1", "mine"]
 
 
+async def test_words_that_were_taken_back_are_not_written_down_whichever_way_they_come_again(
+    path: Path,
+) -> None:
+    kept = LineHistory(path)
+    draft = PromptDraft(kept, lambda words: None)
+
+    def take(text: str) -> None:
+        draft.text = text
+        kept.write_down(draft.take())
+
+    take("typed @mine.py")
+    draft.offer("as @mine.py, see @~/private.txt, for how")
+    draft.clear()
+    take("hi there")
+    take("as @mine.py, see @~/private.txt, for how")  # Up brings it back
+    take("the end of it: @~/private.txt!")
+    take("and @mine.py")
+    draft.text = "left with '@~/private.txt' in it"
+    draft.keep()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    assert texts(path) == ["typed @mine.py", "hi there", "and @mine.py"]
+
+
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:
     for is_on in (True, False):
         environment = SimpleNamespace(

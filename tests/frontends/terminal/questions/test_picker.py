@@ -119,8 +119,7 @@ def test_a_number_chooses_its_item_before_all_that_hold_it() -> None:
     assert drawn(unnumbered)[1] == "    [1] qwen3:14b"
     unnumbered.press("3", "3")
     assert labels(unnumbered) == [item.label for item in MODELS.items]
-    assert unnumbered.answer("3")
-    assert unnumbered.place == 2
+    assert unnumbered.answer("3") is unnumbered.items[2]
     assert not unnumbered.answer("9")
 
 
@@ -215,6 +214,11 @@ async def test_who_was_typing_when_a_menu_came_keeps_the_words_and_chooses_nothi
         await stage.settles()
         assert session.lines == ["/model"]
         assert stage.terminal.window.draft.text == "next I want"
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.sees("press the arrows and Enter")
+        assert session.lines == ["/model"]
+        stage.keys(f"{UP}{UP}{UP}{DOWN}")
         stage.clock.now += 1
         stage.keys("\r")
         await stage.sees("answer to /model mistral-small")
@@ -455,7 +459,7 @@ async def test_an_enter_behind_words_is_no_consent_and_the_words_are_kept_whole(
         await stage.settles()
         stage.clock.now += 1
         stage.keys("\r")
-        await stage.sees("press a number up to")
+        await stage.sees("the arrows and Enter")
         stage.clock.now += 1
         stage.keys("\r")
         await stage.settles()
@@ -467,6 +471,45 @@ async def test_an_enter_behind_words_is_no_consent_and_the_words_are_kept_whole(
         stage.clock.now += 1
         stage.keys("\r")
         await stage.until(lambda: len(session.lines) == 2)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("command", CONSENTS)
+@pytest.mark.parametrize("words", ["", DOWN, "no, wait: "])
+async def test_an_enter_behind_what_came_before_the_question_was_read_is_no_consent(
+    command: str, words: str
+) -> None:
+    session, title = consent(command)
+    async with staged(session) as stage:
+        stage.terminal.work.submit(command)
+        await stage.sees(title)
+        for key in [words] if words == DOWN else words:
+            stage.keys(key)  # each alone, all before the moment is over
+            await stage.settles()
+        stage.clock.now += 0.45
+        stage.keys("\r")
+        await stage.sees("the arrows and Enter")
+        stage.clock.now += 1
+        stage.keys("4" * bool(words.strip() and words != DOWN))  # one more of the words
+        await stage.settles()
+        stage.clock.now += 1
+        stage.keys("\r")
+        await stage.settles()
+        assert session.lines == [command]
+        assert stage.terminal.picking.is_open
+        assert stage.terminal.window.draft.text == (f"{words}4" if words[:1] == "n" else "")
+
+
+@pytest.mark.integration
+async def test_keys_for_a_list_that_does_not_come_answer_no_question() -> None:
+    session = FakeSession()
+    session.replies["/model"] = offer_plan()  # as when a plan ends before the list is there
+    async with staged(session) as stage:
+        stage.keys(f"/model\r{DOWN}\r")
+        await stage.sees("Go ahead with this plan?")
+        await stage.settles()
+        assert session.lines == ["/model"]
+        assert "› " not in stage.screen.partition("Go ahead with this plan?")[2]
 
 
 @pytest.mark.integration

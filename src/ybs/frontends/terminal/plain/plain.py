@@ -39,7 +39,6 @@ from ybs.frontends.terminal.questions.confirm import (
     NETWORK_MEANS,
     OUTSIDE_MEANS,
     as_choice,
-    grant_text,
     marked_body,
     options_of,
     wish,
@@ -53,6 +52,7 @@ from ybs.security.gate import put
 from ybs.security.unicode import printable
 from ybs.session.inbox import InboxLine, Sender
 from ybs.session.own_commands import OwnRun
+from ybs.session.questions import grant_text
 from ybs.session.reply import Menu, Outcome, Reply
 
 TWICE_SECONDS = 2.0

@@ -8,6 +8,7 @@ from prompt_toolkit.buffer import Buffer
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.paste import Pastes, clean, has_folded
 from ybs.session.injection import NO_COMMAND
+from ybs.session.mentions import named_in, paths_in
 
 #: Bytes of another encoding than the terminal's.
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -26,8 +27,8 @@ class PromptDraft(Buffer):
         self.lines = history
         self._say = say
         self._aside = self._given = ""
-        #: Whether the draft, and what was put aside, are words that were taken back.
-        self._is_given_back = self._is_aside_given_back = False
+        #: What only words name that were taken back.
+        self._taken_back: set[str] = set()
         self._place: tuple[int, int] | None = None
 
     @property
@@ -47,25 +48,29 @@ class PromptDraft(Buffer):
             self.pastes.note_sent(words, _BROKEN.sub("\ufffd", self.text.strip()))
             self.append_to_history()
             self.reset()
-            self._given, self._is_given_back = "", False
+            self._given = ""
         return words
 
     def append_to_history(self) -> None:
-        """Remember the draft: here with what was pasted, on the disk without.
-
-        Words that were taken back are not written down: another session could not tell that the person never typed what they name.
-        """
+        """Remember the draft: here with what was pasted, on the disk without."""
         text = self.text.strip()
-        self.lines.remember(text, "" if self._is_given_back else self.pastes.label(text))
+        self.lines.remember(text, self._written(text))
 
     def keep(self) -> None:
         """Have the history keep what is typed and what was put aside, for who leaves with it."""
-        kept = ((self._aside, self._is_aside_given_back), (self.text, self._is_given_back))
-        own = (text.strip() for text, is_given_back in kept if not is_given_back)
-        for text in filter(None, own):
-            label = self.pastes.label(text)
-            self.lines.remember(text, label)
-            self.lines.write_down(label)
+        for text in (self._aside.strip(), self.text.strip()):
+            if written := self._written(text):
+                self.lines.remember(text, written)
+                self.lines.write_down(written)
+
+    def _written(self, text: str) -> str:
+        """Return how a text is written down; nothing where it names what only words name that were taken back.
+
+        Another session could not tell that the person never typed it, however it came here again.
+        """
+        label = self.pastes.label(text)
+        is_own = not self._taken_back or self._taken_back.isdisjoint(paths_in(named_in(label)))
+        return label if is_own else ""
 
     def paste(self, text: str) -> None:
         """Take what was pasted."""
@@ -88,7 +93,12 @@ class PromptDraft(Buffer):
         """Put words that were taken back into the prompt, unless something else is typed there already."""
         if not self.text:
             self.give(text)
-            self._is_given_back = True
+            self._taken_back |= paths_in(named_in(text)) - self._named_before()
+
+    def _named_before(self) -> set[str]:
+        """Return what the lines before this one name."""
+        lines = (line for line in self.lines.get_strings() if "@" in line or "/" in line)
+        return {path for line in lines for path in paths_in(named_in(line))}
 
     def insert_text(
         self, data: str, overwrite: bool = False, move_cursor: bool = True, fire_event: bool = True
@@ -115,15 +125,12 @@ class PromptDraft(Buffer):
     def put_aside(self) -> None:
         """Put the draft aside, or bring back the one that was."""
         if self.text:
-            was, is_given_back = self._aside, self._is_aside_given_back
-            self._aside, self._is_aside_given_back = self.text, self._is_given_back
+            was, self._aside = self._aside, self.text
             self.set(was)
-            self._is_given_back = is_given_back
             self._say("put aside; Ctrl-S at an empty prompt brings it back")
         elif self._aside:
             self.set(self._aside)
-            self._is_given_back = self._is_aside_given_back
-            self._aside, self._is_aside_given_back = "", False
+            self._aside = ""
             self._say("")  # it is here again
 
     def replace(self, text: str) -> None:

@@ -1,12 +1,16 @@
 """Pasted text: made harmless, and where it is long folded to one sign in the draft that stands for all of it."""
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.utils import explode_text_fragments
+
+from ybs.session.mentions import NOTHING, named_in
 
 #: A paste of more than this is folded.
 MOST_LINES, MOST_CHARACTERS = 10, 1_000
@@ -22,6 +26,10 @@ _UNWANTED = re.compile(
     f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff{chr(_FIRST)}-{chr(_FIRST + _COUNT - 1)}]"
 )
 _STYLE = "fg:ansicyan"
+#: What an edited line is compared by: a path is one piece, without the sign that ends a sentence.
+_PIECES = re.compile(r"@?[\w~/-]+(?:[.:][\w~/-]+)*|\s+|.")
+#: Changed lines with more pairs of pieces than this are not compared: all in them counts as pasted.
+_MOST_COMPARED = 1_000_000
 
 
 class Pastes:
@@ -82,11 +90,20 @@ class Pastes:
         return sorted(found, key=len, reverse=True)
 
     def refold(self, text: str, draft: str) -> str:
-        """Return the text with the draft's pastes folded again, as far as they are still in it."""
-        for sign in dict.fromkeys(_SIGN.findall(draft)):
+        """Return the edited text with the draft's pastes folded again: what is left of a changed one names no files either."""
+        signs = dict.fromkeys(_SIGN.findall(draft))
+        for sign in signs:
             if pasted := self._texts.get(sign):
                 text = text.replace(pasted, sign, draft.count(sign))
-        return text
+        torn = [self.expand(sign) for sign in signs if text.count(sign) < draft.count(sign)]
+        if not torn:
+            return text
+        return "".join(
+            self.fold(part, draft)
+            if is_pasted and (is_long(part) or named_in(part) != NOTHING)
+            else part
+            for part, is_pasted in _parts("\n".join(torn), text)
+        )
 
     def _label(self, sign: str) -> str:
         number, text = self._numbers.get(sign, 0), self._texts.get(sign)
@@ -128,6 +145,29 @@ class FoldedPastes(Processor):
             return starts[place] if place <= end else starts[end] + place - end
 
         return Transformation(drawn, to_screen)  # the way back is for the mouse alone
+
+
+def _parts(pasted: str, edited: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of an edited text, and whether they stood in what was pasted: lines, and pieces of changed ones."""
+    from difflib import SequenceMatcher  # behind an editor alone
+
+    lines, before = re.findall(r".*\n|.+", edited), Counter(pasted.split("\n"))
+    pieces: list[str] = []
+    is_old: list[bool] = []
+    for line in lines:
+        new = [line] if (is_whole := line.rstrip("\n") in before) else _PIECES.findall(line)
+        pieces += new
+        is_old += [is_whole] * len(new)
+    gone = before - Counter(line.rstrip("\n") for line in lines)
+    was = _PIECES.findall("\n".join(gone.elements()))
+    places = [place for place, is_known in enumerate(is_old) if not is_known]
+    matcher = SequenceMatcher(str.isspace, was, [pieces[each] for each in places], autojunk=False)
+    is_much = len(was) * len(places) > _MOST_COMPARED
+    for _, start, size in [(0, 0, len(places))] if is_much else matcher.get_matching_blocks():
+        for place in places[start : start + size]:
+            is_old[place] = True
+    for is_pasted, part in groupby(zip(pieces, is_old, strict=True), key=lambda each: each[1]):
+        yield "".join(piece for piece, _ in part), is_pasted
 
 
 def is_long(text: str) -> bool:

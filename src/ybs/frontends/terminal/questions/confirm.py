@@ -21,6 +21,7 @@ from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, fold, one_line, shorten, wrap_marked, wrap_words
 from ybs.security.unicode import shown_whole, unabridged
+from ybs.session.questions import asker_of, grant_text
 from ybs.session.status import Status
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ _OTHER_ROWS, _FEWEST_LINES = 7, 8
 _MANY_LINES = 20
 #: Who asks where no tool does.
 _OWN = "ybs"
-#: Characters of a rule that repeats the command; a longer one would push the question off the screen.
-_LONGEST_RULE = 80
 
 
 class Silence:
@@ -238,10 +237,8 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
     """Return in words which tool, of which sub-agent, wants to do what, where, and with what around it."""
     preview, name = question.preview, question.call.name
     if question.choices is not None:
-        if name.startswith("mcp__"):  # a server's own question, whose title names it
-            return one_line(preview.title[:1].lower() + preview.title[1:])
-        is_main = question.agent == MAIN
-        return "the model asks" if is_main else f"the sub-agent {one_line(question.agent)} asks"
+        asker = asker_of(question)
+        return asker[:1].lower() + asker[1:]
     if question.agent != MAIN:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
     if question.effect == "execute":
@@ -392,16 +389,6 @@ def _in_rows(words: Sequence[str], width: int, paint: Paint) -> list[str]:
         for row in rows
     )
     return [line for lines in drawn for line in lines]
-
-
-def grant_text(question: Question | OpenQuestion, *, with_network: bool = False) -> str:
-    """Show the rule that "always" stores, in words where its grammar is not plain, or where it is the whole command."""
-    rule = unabridged(question.network_grant if with_network else question.grant)
-    preview = question.preview
-    command = unabridged(preview if isinstance(preview, str) else preview.body).strip()
-    if command and f"({command})" in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):
-        return f"this very command{', with network' * with_network}"
-    return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
 def withheld_text(question: Question) -> str:

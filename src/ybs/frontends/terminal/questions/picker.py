@@ -35,10 +35,11 @@ class Picker:
         self.query = ""
         #: Whether keys have come for this menu: an Enter behind them is for it too.
         self.is_touched = False
-        #: Whether words came that are no answer: an Enter behind them is not one either.
-        self.is_mistyped = False
         self.items = list(menu.items)
-        self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
+        #: Where the mark stands. Of the answers to a question none has it before an arrow came, nor behind words that are no answer.
+        self.place: int | None = None
+        if not self.is_question:
+            self.place = next((n for n, item in enumerate(self.items) if item.is_current), 0)
         self._top = 0
         self._rows = MAX_ROWS
 
@@ -47,25 +48,24 @@ class Picker:
         """Whether it asks for one of a few answers: nothing is filtered, and a digit answers."""
         return not self.menu.is_numbered
 
-    def answer(self, key: str) -> bool:
-        """Mark the answer with this number or letter; return whether there is one."""
+    def answer(self, key: str) -> MenuItem | None:
+        """Return the answer with this number or letter."""
         letters = [item.label[:1].casefold() for item in self.items]
         if (number := number_in(key)) and 1 <= number <= len(self.items):
-            self.place = number - 1
-        elif letters.count(key.casefold()) == 1:
-            self.place = letters.index(key.casefold())
-        else:
-            return False
-        return True
+            return self.items[number - 1]
+        is_one = letters.count(key.casefold()) == 1
+        return self.items[letters.index(key.casefold())] if is_one else None
 
     @property
     def chosen(self) -> MenuItem | None:
         """The item that the mark is on."""
-        return self.items[self.place] if self.items else None
+        return self.items[self.place] if self.items and self.place is not None else None
 
     def move(self, by: int) -> None:
-        """Move the mark; it stays at the ends."""
-        self.place = max(0, min(len(self.items) - 1, self.place + by))
+        """Move the mark; it stays at the ends, and begins at one of them."""
+        last = len(self.items) - 1
+        start = self.place if self.place is not None else (-1 if by > 0 else last + 1)
+        self.place = max(0, min(last, start + by))
 
     def filter(self, query: str) -> None:
         """Keep the items that hold the words, then those that hold their letters in this order."""
@@ -95,7 +95,7 @@ class Picker:
 
     def press(self, key: Keys | str, text: str) -> None:
         """Take a key that moves the mark or changes the filter."""
-        self.is_touched, self.is_mistyped = True, False
+        self.is_touched = True
         if key in _STEPS:
             self.move(_STEPS[key])
         elif self.is_question:
@@ -115,7 +115,8 @@ class Picker:
         """Draw the menu in at most `height` lines, as far as that is possible."""
         lines = self._title(width, min(MAX_TITLE_ROWS, max(1, height // 3)), paint, signs)
         self._rows = max(1, min(MAX_ROWS, height - OTHER_ROWS - len(lines)))
-        self._top = min(max(self._top, self.place - self._rows + 1), self.place)
+        place = self.place or 0
+        self._top = min(max(self._top, place - self._rows + 1), place)
         shown = self.items[self._top : self._top + self._rows]
         lines += self._rows_of(shown, width, paint, signs)
         if not shown:
@@ -261,15 +262,20 @@ class Picking:
             picker.filter(draft.text.strip())
             draft.set("")
         self._was_typing = bool(draft.text) or picker.is_question
+        if draft.text:
+            picker.place = None
         self._press_held(picker)
         self._front.window.app.invalidate()
 
     def _press_held(self, picker: Picker) -> None:
-        """Press the keys that came before the menu did; those behind its Enter are for the prompt again."""
+        """Press the keys that came before the menu did; those behind its Enter are for the prompt again.
+
+        None was meant for a question.
+        """
         held, self._held = self._held, []
         if self._front.asking.is_open:
             return
-        while held and self._picker is picker:
+        while held and self._picker is picker and not picker.is_question:
             press = held.pop(0)
             if press.key in (Keys.Enter, Keys.ControlJ):
                 self._choose(picker)
@@ -300,7 +306,7 @@ class Picking:
         if self._picker is None:
             return []
         canvas, draft = self._front.canvas, self._front.window.draft
-        kept = kept_words(draft, width, canvas) if self._picker.is_question else []
+        kept = kept_words(draft, width, canvas)
         lines = self._picker.lines(width, height - len(kept), canvas.paint, canvas.signs)
         return [*lines, *kept]
 
@@ -314,43 +320,49 @@ class Picking:
         if press.key in (Keys.Escape, Keys.ControlC, Keys.SIGINT):
             self._picker = None
         elif self._was_typing and self._silence.is_too_early():
-            if press.data.isprintable():
-                self._front.window.draft.insert_text(press.data, fire_event=False)
+            self._write(picker, press.data)
         elif press.key is Keys.BracketedPaste and picker.is_question:
-            picker.is_mistyped = True
+            picker.place = None
             self._front.window.draft.paste(press.data)
         elif press.key not in (Keys.Enter, Keys.ControlJ):
             self._press(picker, press, is_last=is_last)
-        else:
-            self._enter(picker, is_last=is_last)
-
-    def _enter(self, picker: Picker, *, is_last: bool) -> None:
-        """Take an Enter: it chooses where it came alone, and behind no words that are no answer."""
-        if picker.is_mistyped:
+        elif picker.place is None:
             self._say_keys(picker)
         elif is_last and (picker.is_touched or not self._silence.is_too_early()):
             self._silence.hold(lambda: self._choose(picker))
 
     def _press(self, picker: Picker, press: KeyPress, *, is_last: bool) -> None:
-        """Give the menu a key; a digit or letter that comes alone answers a question, another says what is expected."""
-        draft = self._front.window.draft
-        if not (picker.is_question and press.data.isprintable() and press.key not in _STEPS):
+        """Give the menu a key; a digit or letter that comes alone answers a question, another says what is expected.
+
+        Behind words that stand in the prompt it is one more of them, until an arrow marks an item.
+        """
+        is_text = press.data.isprintable() and press.key not in _STEPS
+        is_behind_words = picker.place is None and self._front.window.draft.text != ""
+        if is_text and (is_behind_words or (picker.is_question and not is_last)):
+            self._write(picker, press.data)
+        elif not (is_text and picker.is_question):
             picker.press(press.key, press.data)
-        elif not is_last or (picker.is_mistyped and draft.text):  # part of a line
-            picker.is_mistyped = True
-            draft.insert_text(press.data, fire_event=False)
-        elif picker.answer(press.data):
-            self._silence.hold(lambda: self._choose(picker))
+        elif item := picker.answer(press.data):
+            self._silence.hold(lambda: self._choose(picker, item))
         else:
-            picker.is_mistyped = True
+            picker.place = None
             self._say_keys(picker)
 
-    def _say_keys(self, picker: Picker) -> None:
-        self._front.hint(f"press a number up to {len(picker.items)}, or the arrows and Enter")
+    def _write(self, picker: Picker, text: str) -> None:
+        """Let what is no answer go on in the prompt: an Enter behind it is not one either."""
+        if text.isprintable():
+            picker.place = None
+            self._front.window.draft.insert_text(text, fire_event=False)
 
-    def _choose(self, picker: Picker) -> None:
-        """Send the line of the item, after an Enter that came alone."""
-        if picker is self._picker and picker.chosen is not None:
+    def _say_keys(self, picker: Picker) -> None:
+        has_numbers = picker.is_question and not self._front.window.draft.text
+        number = f"a number up to {len(picker.items)}, or " if has_numbers else ""
+        self._front.hint(f"press {number}the arrows and Enter")
+
+    def _choose(self, picker: Picker, item: MenuItem | None = None) -> None:
+        """Send the line of the item, or of the one that is marked, after a key that came alone."""
+        item = item or picker.chosen
+        if picker is self._picker and item is not None:
             self._picker = None
-            self._front.work.choose(picker.chosen.line)
+            self._front.work.choose(item.line)
             self._front.window.app.invalidate()

@@ -263,14 +263,14 @@ function drawQuestions(questions) {
   if (questions.length && !known.size) {
     activity('');
     if (!document.activeElement?.value) box.firstElementChild?.focus();
-    say(`ybs asks: ${questions[0].title}`);
+    say(`${questions[0].asks}: ${questions[0].is_call ? questions[0].title : ''}`);
   } else if (!questions.length && known.size) $('prompt').focus();
 }
 function card(question) {
   const hint = question.is_call ? 'Why not; the model reads it' : 'Your answer';
   const words = make('input', { type: 'text', 'aria-label': hint, placeholder: hint });
   const form = make('form', { class: 'words', hidden: true }, words, make('button', { class: 'primary', text: 'Answer' }));
-  const title = question.is_call ? `${question.tool}: ${question.title}` : question.body ? 'The model asks' : question.title;
+  const title = question.is_call ? `${question.agent ? `${question.agent}: ` : ''}${question.tool}: ${question.title}` : question.asks;
   const keys = make('div', { class: 'keys' });
   const dim = text => text ? make('p', { class: 'dim', text }) : null;
   let isOpen = false, free = null; // a key that was pressed before the question could be read is no consent
@@ -285,7 +285,7 @@ function card(question) {
   } }, make('kbd', { text: choice.key }), make('span', { text: ` ${choice.label}` }))));
   const network = make('input', { type: 'checkbox', onchange: () => draw(network.checked ? question.with_network : question.choices) });
   const box = make('section', { class: 'question', tabindex: -1, 'data-id': question.id, 'aria-label': `Question: ${title}` },
-    make('h3', { text: question.agent ? `${question.agent}: ${title}` : title }),
+    make('h3', { text: title }),
     question.body ? make('div', { class: 'body', html: question.body }) : null, dim(question.reason),
     ...question.warnings.map(text => make('p', { class: 'note warning', text })),
     question.with_network.length ? make('label', {}, network, make('kbd', { text: 'w' }), ' with network: the command could send away any file that it can read') : null,
