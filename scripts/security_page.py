@@ -18,7 +18,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 
 - **Files.** Tools work in the project's folder and in the folders that `--add-dir` or `safety.sandbox_allowed_paths`
   name. A path is judged after links are resolved and opened step by step without following any, so a link that is
-  put there later opens nothing. Places of keys, passwords and cookies (`src/ybs/security/paths/credentials.py`) are closed
+  put there later opens nothing. An editor, which opens paths with your rights, is asked and told of no file while a command in the sandbox may change what leads there (`tests/tools/shell/test_orphans.py`). Places of keys, passwords and cookies (`src/ybs/security/paths/credentials.py`) are closed
   whatever the settings say, under every other name of the same file too. `.git`, `.hg`, `.jj`, `.sl`, and any folder that git would take for
   a repository, are read-only for file tools. A read outside of the folders is a question to you, for one call or for that folder in this session; where
   nobody is asked it is refused, as writing there always is. What you name in your own words (`@path`) is attached from anywhere; in a closed place, and through

@@ -110,6 +110,7 @@ class Bubblewrap(Backend):
             environ=variables,
             descriptors=(descriptor,),
             scratch=self.private.path if self.private and shared else "",
+            writable=() if read_only else self.places.writable,
         )
 
     def _arguments(
