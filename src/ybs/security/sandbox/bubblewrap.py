@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.config.host import Host
+from ybs.config.paths import SYSTEM
 from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.mounts import checked
-from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
+from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import (
     git_folders,
     host_secrets,

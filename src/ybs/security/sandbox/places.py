@@ -9,16 +9,12 @@ from time import monotonic
 from msgspec import Struct
 
 from ybs.config.host import Host
+from ybs.config.paths import SYSTEM
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.second_names import second_names
 
-#: Programs, libraries and their settings: the same for everybody on the machine.
-SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"),
-    *("/nix", "/gnu", "/snap"),
-)
 #: Toolchains of the home folder. Their neighbours hold keys: `.cargo/credentials.toml`, `.m2/settings.xml`,
 #: `.gem/credentials`, `.local/share/uv/credentials`.
 TOOLCHAINS = (
