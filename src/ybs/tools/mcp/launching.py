@@ -193,7 +193,7 @@ def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: boo
         )
     if is_written:
         raise BadServer(
-            f"only an entry of your own settings opens {name} to change (`ybs mcp add --write`); the server can keep files in its own home folder"
+            f"only an entry of your own settings opens {name} to change; the server can keep files in its own home folder"
         )
 
 
