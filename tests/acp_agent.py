@@ -182,11 +182,17 @@ class Agent:
         await self._ask(call)
 
     async def do_ask_edit(self, path: str, old: str | None, new: str) -> None:
-        where = str(self.cwd / path)
-        diff = FileEditToolCallContent(type="diff", path=where, old_text=old, new_text=new)
-        await self._ask(
-            ToolCallUpdate(tool_call_id=f"e{path}", title="Edit", kind="edit", content=[diff])
-        )
+        await self.do_ask_diffs("edit", "Edit", [path, old, new])
+
+    async def do_ask_diffs(self, kind: str | None, title: str, *changes: Any) -> None:
+        diffs = [
+            FileEditToolCallContent(
+                type="diff", path=str(self.cwd / path), old_text=old, new_text=new
+            )
+            for path, old, new in changes
+        ]
+        number = f"e{changes[0][0]}"
+        await self._ask(ToolCallUpdate(tool_call_id=number, title=title, kind=kind, content=diffs))
 
     async def _ask(self, call: ToolCallUpdate, choices: Any = None) -> None:
         choices = CHOICES if choices is None else choices

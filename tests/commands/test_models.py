@@ -203,7 +203,7 @@ async def test_providers_are_shown_with_what_they_lack_and_only_this_machine_is_
                 "far": "key found",
                 "bare": "at models.example.com",
                 "dead": "not running at http://127.0.0.1:9/v1",
-                "odd": "'nowhere' is not a valid address. Write it like http://127.0.0.1:8080/v1",
+                "odd": "'nowhere' is not a valid address: it does not begin with http:// or https:// and the name of a server. Write it like http://127.0.0.1:8080/v1",
             }
             assert items["far"].line == "/provider far"
             assert [item.label for item in items.values() if item.is_current] == ["openai"]

@@ -94,7 +94,10 @@ def test_no_secret_is_shown(project: Path, write: Write):
     assert shown["providers.w.headers.X-Thing"] == "****z9y8"
     assert shown["mcpServers.x.args"][0] == "--token"
     assert shown["mcpServers.x.args"][4] == "--x=1"
-    assert shown["llm.endpoint"] == "http://****@host/v1?key=****&b=****#c"
+    assert shown["llm.endpoint"] == "http://host/v1?…"
+    assert mask_address(f"a --at=ws://{SECRET}@h/x#@y 'http://h?a={SECRET}'") == (
+        "a --at=ws://h/x 'http://h?…'"
+    )
 
 
 def test_counts_of_tokens_and_names_of_variables_are_no_secrets(project: Path, write: Write):
@@ -140,9 +143,10 @@ def test_an_address_that_is_none_is_a_problem(project: Path, write: Write):
         "user",
         '{"llm": {"endpoint": "localhost:1"}, "providers": {"w": {"endpoint": "file:///x"}}}',
     )
+    words = "does not begin with http:// or https:// and the name of a server"
     assert check(load(this_host(), folder=project)) == (
-        f"{file}: llm.endpoint: must begin with http:// or https://",
-        f"{file}: providers.w.endpoint: must begin with http:// or https://",
+        f"{file}: llm.endpoint: the address {words}",
+        f"{file}: providers.w.endpoint: the address {words}",
     )
 
 

@@ -120,7 +120,8 @@ def test_a_cut_text_keeps_whole_lines_or_the_beginning_of_one():
     kept, left = cut_to(text, 60, keeps_end=True)
     assert kept.endswith("line 099")
     assert cut_to("日" * 1_000, 130) == ("日" * 100, 1)
-    assert cut_to("\n\n" + "x" * 1_000, 40)[0] == "x" * 38
+    assert cut_to("\n\n" + "x " * 1_000, 40)[0] == "x " * 18 + "x"
+    assert cut_to("word " + "x" * 1_000, 40)[0] == "word"  # no part of what may be a token
     assert cut_to(text, 0) == ("", 100)
 
 

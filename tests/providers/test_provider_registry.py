@@ -141,7 +141,7 @@ def test_each_wire_format_has_the_name_that_it_is_found_by():
         ("http://127.0.0.1:8080/v1/", "openai", "http://127.0.0.1:8080/v1"),
         ("http://127.0.0.1:8080/v1/chat/completions", "openai", "http://127.0.0.1:8080/v1"),
         ("https://x.example/v1beta/openai/", "openai", "https://x.example/v1beta/openai"),
-        ("https://x.example/v1?a=1#b", "openai", "https://x.example/v1"),
+        ("https://x.example/v1?a=1", "openai", "https://x.example/v1"),
         ("https://x.example/v1/responses", "openai-responses", "https://x.example/v1"),
         ("https://x.example", "google", "https://x.example/v1beta"),
         ("https://x.example/v1beta/models", "google", "https://x.example/v1beta"),

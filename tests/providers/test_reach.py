@@ -63,7 +63,7 @@ async def test_what_a_provider_elsewhere_lacks_is_known_without_asking_it() -> N
 
 async def test_a_secret_in_an_address_is_not_passed_on() -> None:
     found = await look(
-        this_host(), "mine", own(mine="http://me:secret@h.example.org:1/v1?key=secret#x")
+        this_host(), "mine", own(mine="http://me:secret@h.example.org:1/v1?key=secret")
     )
     assert found.endpoint == "http://h.example.org:1/v1"
 

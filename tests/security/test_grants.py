@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.json import encode
 from msgspec.structs import replace
@@ -12,11 +14,20 @@ from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Sandboxing, Subject
+from ybs.security.policy.policy import (
+    Allow,
+    Ask,
+    Case,
+    Decision,
+    Deny,
+    Policy,
+    Sandboxing,
+    Subject,
+)
 
 
-def run(policy: Policy, command: str, detail: str = "") -> Decision:
-    return decided(policy, Subject(command=command, detail=detail))
+def run(policy: Policy, command: str, folder: str = "") -> Decision:
+    return decided(policy, Subject(command=command, folder=folder))
 
 
 def decided(policy: Policy, subject: Subject) -> Decision:
@@ -24,26 +35,26 @@ def decided(policy: Policy, subject: Subject) -> Decision:
     return policy.decide(call, "execute", Preview(title="Run"), subject)
 
 
-def offered(policy: Policy, command: str, detail: str = "") -> str:
-    decision = run(policy, command, detail)
+def offered(policy: Policy, command: str, folder: str = "") -> str:
+    decision = run(policy, command, folder)
     assert isinstance(decision, Ask)
     return decision.question.grant
 
 
-def granted(command: str, detail: str = "") -> Policy:
+def granted(command: str, folder: str = "") -> Policy:
     policy = Policy(SafetySettings())
-    policy.grant(offered(policy, command, detail))
+    policy.grant(offered(policy, command, folder))
     return policy
 
 
 def test_a_grant_is_shown_as_what_it_will_cover():
     policy = Policy(SafetySettings())
     assert offered(policy, "pytest -q tests") == "run_shell(pytest *)"
-    assert offered(policy, "pytest", "in sub") == "run_shell(pytest *) in sub"
+    assert offered(policy, "pytest", "sub") == "run_shell(pytest *) in sub"
     assert (
         offered(policy, "pytest; ruff check .") == "run_shell(pytest *) + run_shell(ruff check *)"
     )
-    assert offered(policy, "pytest; ruff check .", "in a") == "run_shell(pytest; ruff check .) in a"
+    assert offered(policy, "pytest; ruff check .", "a") == "run_shell(pytest; ruff check .) in a"
     assert offered(policy, "git diff") == "run_shell(git diff *)"
     assert offered(policy, "make lint") == "run_shell(make lint)"
     assert offered(policy, "node index.js") == "run_shell(node index.js *)"
@@ -113,9 +124,9 @@ def test_s13_a_grant_covers_nothing_else(given: str, later: str):
 
 
 def test_a_grant_is_bound_to_its_folder():
-    assert isinstance(run(granted("pytest"), "pytest", "in sub"), Ask)
-    assert isinstance(run(granted("pytest", "in sub"), "pytest"), Ask)
-    assert run(granted("pytest", "in sub"), "pytest -q", "in sub") == Allow("grant")
+    assert isinstance(run(granted("pytest"), "pytest", "sub"), Ask)
+    assert isinstance(run(granted("pytest", "sub"), "pytest"), Ask)
+    assert run(granted("pytest", "sub"), "pytest -q", "sub") == Allow("grant")
 
 
 def test_beside_a_grant_what_only_reads_needs_none():
@@ -134,7 +145,7 @@ def test_parts_may_be_covered_by_different_rules():
     policy.grant("run_shell(pytest *)")
     assert run(policy, "make a && go build && pytest") == Allow("grant")
     assert isinstance(run(policy, "make a && npm i"), Ask)
-    assert isinstance(run(policy, "make a", "in sub"), Ask)
+    assert isinstance(run(policy, "make a", "sub"), Ask)
 
 
 @every_row(
@@ -297,16 +308,16 @@ def test_a_grant_for_a_file_covers_no_others_whose_names_make_up_its_own():
         subject = Subject(paths=paths, detail="commit", is_plain=True)
         return policy.decide(ToolCall(id="1", name="git"), "delete", Preview(title="x"), subject)
 
-    for given, later in (
+    for said, later in (
         (("b, c",), ("b", "c")),
         (("a, b",), ("'a", "b'")),
         (("a", "b"), ("a, b",)),
     ):
         policy = Policy(SafetySettings())
-        question = asked(policy, *given)
+        question = asked(policy, *said)
         assert isinstance(question, Ask)
         policy.grant(question.question.grant)
-        assert isinstance(asked(policy, *given), Allow)
+        assert isinstance(asked(policy, *said), Allow)
         assert isinstance(asked(policy, *later), Ask)
 
 
@@ -345,3 +356,37 @@ def test_auto_with_a_grant_for_the_network_gives_it_unasked():
     assert decided(policy, NETWORKED) == Allow()
     policy.grant("run_shell(npm ci *) with network")
     assert decided(policy, NETWORKED) == Allow("grant", with_network=True)
+
+
+def test_always_in_a_folder_gives_no_network_whatever_the_folder_is_called():
+    policy = Policy(SafetySettings(), find_sandbox=lambda: "full")
+    built = Subject(command="./build.sh", folder="x with network", offers_network=True)
+    asked = decided(policy, replace(built, in_background=True))
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == "run_shell(./build.sh *) in 'x with network'"
+    policy.grant(asked.question.grant)
+    assert decided(policy, built) == Allow("grant")
+    assert isinstance(decided(policy, replace(built, folder="x", network=True)), Ask)
+
+
+#: Pieces of commands and of names that could read as another part of a grant.
+_PIECES = st.lists(
+    st.sampled_from(
+        [*"ab '\"\\()*", " in ", " with network", "run_shell(", ") in a", ") in 'a'", " + "]
+    ),
+    max_size=6,
+).map("".join)
+
+
+@given(st.tuples(_PIECES, _PIECES, st.booleans()), st.tuples(_PIECES, _PIECES, st.booleans()))
+@example(("a", "x with network", False), ("a", "x", True))
+@example(("a", "b) in c", False), ("a) in 'b", "c", False))
+@example(("a) in b", "", False), ("a", "b)", False))
+def test_no_two_calls_have_one_grant(one: tuple[str, str, bool], two: tuple[str, str, bool]):
+    def grants(command: str, folder: str, network: bool) -> list[str]:
+        subject = Subject(command=command or "a", folder=folder, network=network)
+        call = ToolCall(id="1", name="run_shell")
+        return Case(call, "execute", Preview(title="Run"), subject, SafetySettings()).grants
+
+    first, second = ((command or "a", *rest) for command, *rest in (one, two))
+    assert (grants(*one) == grants(*two)) == (first == second)

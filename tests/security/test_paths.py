@@ -274,6 +274,11 @@ def test_where_the_home_folder_is_the_project_what_is_started_from_there_is_name
         "notes.txt": "",
     }
     assert {each: roots.autorun_part(home.resolve() / each) for each in parts} == parts
+    shared = home.resolve().parent / "shared" / "bin"
+    monkeypatch.setenv("PATH", str(shared))
+    above = Roots(this_host(), home.parent, ("./",))
+    assert above.autorun_part(shared / "new") == "shared"
+    assert above.autorun_part(home.resolve() / "bin" / "new") == ""
     inner = Roots(this_host(), home / "tools", ("./",))
     assert not inner.autorun_part(home.resolve() / "tools" / "run")
 

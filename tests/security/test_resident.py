@@ -257,6 +257,40 @@ def test_a_private_home_is_a_copy_of_the_kept_one_without_what_is_no_file(
     assert not home_of(this_host(), "new").exists()
 
 
+def test_no_link_that_comes_while_a_home_is_copied_is_followed(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The program, still running, exchanges a folder for a link as soon as it was listed."""
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("of the person")
+    home = home_of(this_host(), "k") / "home"
+    (home / "a" / "deep").mkdir(parents=True)
+    (home / "a" / "deep" / "x").write_text("kept")
+    (home / "b").mkdir()
+    (home / "b" / "file").write_text("kept")
+    copy = module._copy_entry
+
+    def exchange(folder: int, name: str, to: Path) -> None:
+        copy(folder, name, to)
+        if not (home / "b").is_symlink():
+            for each, led in ((home / "b", secret), (home / "a" / "deep", secret)):
+                each.rename(tmp_path / f"away-{each.name}")
+                each.symlink_to(led)
+            (home / "b2").symlink_to(secret / "key")
+
+    monkeypatch.setattr(module, "_copy_entry", exchange)
+    wanted = Resident(key="k-here", seed="k", command=("true",))
+    for each in start_resident(this_host(), project, wanted).descriptors:
+        os.close(each)
+    found = home_of(this_host(), "k-here")
+    said = [
+        each.read_text() for each in found.rglob("*") if each.is_file() and not each.is_symlink()
+    ]
+    assert "of the person" not in said
+    assert (found / "home" / "a").is_dir()
+
+
 def test_a_new_home_begins_as_a_copy_of_another_one_which_stays_as_it_is(
     project: Path, place: Path, tmp_path: Path
 ):

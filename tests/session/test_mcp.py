@@ -20,6 +20,8 @@ from ybs.security.sandbox.sandbox import Sandbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, ScriptedModel, call
+from ybs.trust.decision import give
+from ybs.trust.settings import load
 
 pytestmark = pytest.mark.integration
 RESOURCES = """
@@ -326,6 +328,21 @@ async def test_a_projects_servers_need_its_trust_and_are_never_let_out(project: 
     async with Scene(project, ["hi"]) as scene:
         await scene.turn()
         assert "cannot switch the sandbox off" in scene.notices[0]
+
+
+async def test_a_projects_server_starts_from_no_file_that_the_trust_is_not_about(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("WHERE", "x/y")
+    write(project, "#!/bin/sh\n", "x/y/server").chmod(0o755)
+    entry = {"command": "${WHERE}/server"}
+    write(project, {"mcpServers": {"theirs": entry}}, ".mcp.json")
+    review = load(this_host(), folder=project).review
+    assert review is not None
+    give(this_host(), review, review.grantable)
+    async with Scene(project, ["hi"]) as scene:
+        await scene.turn()
+        assert "x/y/server is not the program that you trust" in scene.notices[0]
 
 
 async def test_what_the_sandbox_refused_is_told_with_what_would_allow_it(project: Path, home: Path):

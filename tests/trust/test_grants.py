@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from hosts import this_host
+from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
 from ybs.config.review import RunTrust
 from ybs.config.schema import Config
@@ -341,11 +342,57 @@ def test_a_setting_without_words_of_its_own_is_told_with_its_section():
 
 def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
     put(project, ".ybs/commands/\x1b[2J\u202e.md", "x")
-    evil = "http://a\x1b]52;c;x\x07\u202e/" + "x" * 3000 + "/end"
-    review = wanting(project, {"llm": {"endpoint": evil}, "hooks": {"\x9b2J": ["a\rb"]}})
+    long = "http://a.example/" + "x" * 3000 + "/@end"
+    evil = {"\x9b2J": ["a\rb\x1b]52;c;x\x07\u202e"]}
+    review = wanting(project, {"llm": {"endpoint": long}, "hooks": evil})
     shown = "\n".join(lines_of(review))
     assert shown.replace("\n", "").isprintable()
-    assert "/end" in shown
+    assert f"files to {long}\n" in shown
+
+
+#: Each leads to evil.example for some programs, and reads as if it led to api.openai.com.
+UNCLEAR = (
+    "http://evil.example#@api.openai.com/v1",
+    "http://evil.example\\@api.openai.com/v1",
+    "http://api.openai.com:80@evil.example/v1",
+    "http://api.openai.com\t@evil.example/v1",
+    "http://api.openai.com @evil.example/v1",
+    "http://api.openai.com;@evil.example/v1",
+    "http://\u0430pi.openai.com/v1",
+    "http://api.openai.com\n.evil.example/v1",
+    "http:/\\evil.example/v1",
+    "evil.example/v1",
+)
+
+
+@every_row("address", UNCLEAR)
+def test_an_address_of_a_project_that_could_pass_for_another_counts_for_nothing(
+    project: Path, address: str
+):
+    settings = {
+        "llm": {"endpoint": address},
+        "providers": {"p": {"endpoint": address}, "q": {"endpoint": "https://q.example/v1"}},
+    }
+    review = wanting(project, {**settings, "profiles": {"x": settings}})
+    assert not any("sends your prompts" in item.words for item in review.items)
+    for profile in (None, "x"):
+        loaded = trusted(project, {**settings, "profiles": {"x": settings}}, profile=profile)
+        assert loaded.config.llm.provider is None
+        assert {*loaded.config.providers} == {"q"}
+        assert any("plain to see where its address leads" in each for each in loaded.warnings)
+
+
+def test_what_a_described_tool_needs_is_said_in_the_question(project: Path):
+    needs = {"network": True, "environment": ["TOKEN"], "read": ["~/x\x1b"]}
+    for folder in ("tools", ".ybs/tools"):
+        put(project, f"{folder}/a", "#!/bin/sh\n", 0o755)
+        put(project, f"{folder}/a.tool.json", json.dumps({"needs": needs}))
+        put(project, f"{folder}/b", "#!/bin/sh\n", 0o755)
+        put(project, f"{folder}/b.tool.json", "{")
+    said = [line for line in lines_of(wanting(project, {})) if "/a: is a " in line]
+    assert len(said) == 2
+    for line in said:
+        assert line.endswith("; it needs the network, your TOKEN, to read ~/x\\x1b")
 
 
 def test_the_commands_of_a_template_are_named(project: Path):

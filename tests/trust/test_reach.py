@@ -54,7 +54,9 @@ def tree(project: Path) -> Path:
 
 
 def found(folder: Path, *words: str) -> CommandReach:
-    return reach([word.replace("TOP", str(folder)) for word in words], folder, folder.parent)
+    """Return what a shell's text reaches, or several words of a program."""
+    text, *more = (word.replace("TOP", str(folder)) for word in words)
+    return reach((text, *more) if more else text, folder, folder.parent)
 
 
 @every_row(
@@ -348,6 +350,25 @@ def test_a_program_that_is_started_without_a_shell_is_never_known(tree: Path) ->
         assert found(tree, *words).unknown == (unknown,)
 
 
+@every_row("name", ["cat docs/server", "a>b/server", "serv[e]r", "x*/server", "$HOME/s", "~x/s"])
+def test_a_programs_only_word_is_a_path_and_no_shells_text(tree: Path, name: str) -> None:
+    put(tree, name, "#!/bin/sh\n", 0o755)
+    put(tree, "docs/server", "words")
+    reached = reach((f"./{name}",), tree, tree.parent)
+    assert name in reached.files
+    assert name in reached.unknown
+    trusted(tree, {"mcpServers": {"s": {"command": name}}})
+    put(tree, name, "#!/bin/sh\nevil\n")
+    assert not is_trusted(tree)
+
+
+def test_the_hooks_of_a_profile_are_a_shells_and_its_servers_are_not(tree: Path) -> None:
+    put(tree, "sh h", "")
+    servers = {"mcpServers": {"s": {"command": "./sh h"}}}
+    assert {"h"} == wanting(tree, {"profiles": {"p": group("sh h")}}).files.keys() - {".ybs.json"}
+    assert "sh h" in wanting(tree, {"profiles": {"p": servers}}).files
+
+
 def test_all_that_is_not_known_is_named_once(tree: Path) -> None:
     words = "make; true; cd x; ./h\nmake x | sh -e 'my hook.sh' 1"
     assert found(tree, words).unknown == ("`make`", "h", "x/h", "my hook.sh")
@@ -458,10 +479,10 @@ def test_all_that_a_command_reached_has_to_be_there_as_it_was(tree: Path, comman
     put(tree, "x/y/deep.py", "")
     review = trusted(tree, group(command)).review
     assert review is not None
-    reach_unchanged(review, (command,), tree, tree.parent)
+    reach_unchanged(review, command, tree, tree.parent)
     change(tree / ("x/y/deep.py" if "python3" in command else "x/y/deep.sh"))
     with pytest.raises(ToolError, match="is not the program that you trust"):
-        reach_unchanged(review, (command,), tree, tree.parent)
+        reach_unchanged(review, command, tree, tree.parent)
 
 
 def test_a_link_that_leads_to_nothing_is_bound_and_a_pipe_is_not_trusted(tree: Path) -> None:

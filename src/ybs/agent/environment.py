@@ -472,6 +472,7 @@ def _policy_of(
         find_sandbox=lambda: sandbox.state,
         asks_each_command=_names_commands(loaded),
         trusts_project=trusts,
+        projects_rules=loaded.review.rules if loaded.review else (),
     )
 
 

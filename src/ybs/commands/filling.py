@@ -86,6 +86,12 @@ def _word(value: Value, before: str) -> str:
     return f"{sign}{quote(value.text)}{sign}"
 
 
+def name_in_line(name: str, line: str) -> str:
+    """Return a file's name as one word behind the beginning of a `!` line, all of it; "" where a quote is open, or may be, and a shell takes the name otherwise than it stands."""
+    word = quote(name)
+    return word if word == name or quote_at(line.lstrip().lstrip("!")) == "" else ""
+
+
 def quote_at(before: str) -> str | None:
     """Return the quote that is open behind a text, or nothing; None where that is not certain."""
     sign, at = "", 0

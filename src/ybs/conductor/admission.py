@@ -70,10 +70,10 @@ class NamedFiles:
         for path in paths:
             real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
             name = str(real)[len(path_in(self._roots.folder, "")) :]
-            texts = texts_after(given, real, self._roots)
+            is_gone = effect == "delete"
+            texts = set[str]() if is_gone else texts_after(given, real, self._roots)
             self._agreed[name] = {digest_of(each.encode()) for each in texts}
-            if effect == "delete":
-                self._agreed[name].add(ABSENT.digest)
+            self._agreed[name] |= {ABSENT.digest} if is_gone else set()
             state = plain(state_at(self._roots, str(real)))
             if state.digest == wanted:
                 self.confirmed[name] = state
@@ -214,6 +214,8 @@ def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str]:
         for each in given.get("changes", [given])
         if isinstance(each.get("new_text"), str) and roots.resolve(each["path"]) == path
     ]
+    if contents := [each["content"] for each in edits if "content" in each]:
+        return {contents[-1]}
     if not edits:
         return set()
     with suppress(OSError, YbsError), roots.held(path) as place:

@@ -1,7 +1,38 @@
-"""Classify an address (this machine, a home network, elsewhere), find its origin, to which keys are bound, and show it."""
+"""Read an address as all programs do, classify it (this machine, a home network, elsewhere), find its origin, to which keys are bound, and show it."""
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+
+from ybs.core.lazy import lazy
+
+_HOST = lazy(r"[\w.:%-]+")
+
+
+def parts_of(address: str, *, is_own: bool) -> SplitResult:
+    """Split an http address of the settings in which everybody sees the same server. One of the person's own may hold a login.
+
+    Raises ValueError that goes on after the words "the address".
+    """
+    if not address.isprintable() or not {*" \\#"}.isdisjoint(address):
+        raise ValueError("has a space, a #, a backslash or a control character in it")
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname if parts.port != 0 and parts.scheme in _PORTS else None
+    except ValueError:  # it says what stands there, and a password may
+        parts = host = None
+    if not (parts and host) or not _HOST().fullmatch(host):
+        raise ValueError("does not begin with http:// or https:// and the name of a server")
+    if not is_own and ("@" in parts.netloc or not host.isascii()):
+        raise ValueError("has a login, or letters that pass for others, before its path")
+    return parts
+
+
+def is_clear(address: object) -> bool:
+    """Return whether a project's file may name an address; what is no text is another matter."""
+    try:
+        return not isinstance(address, str) or bool(parts_of(address, is_own=False))
+    except ValueError:
+        return False
 
 
 def origin_of(address: str) -> str:
@@ -23,13 +54,17 @@ def shown_address(address: str) -> str:
     try:
         parts = urlsplit(address)
         _ = parts.port  # raises ValueError for one that is not a number
-        if parts.netloc:
+        if parts.netloc and "\\" not in parts.netloc:
             place = parts.netloc.rpartition("@")[2]
             return parts._replace(netloc=place, query="", fragment="").geturl()
     except ValueError:  # where its parts end is anybody's guess
         pass
     head, *asked = re.split(r"[?#]", address, maxsplit=1)
-    return "..." if "@" in "".join(asked) else re.sub(r"(?s)\A(\w+://)?.*@", r"\1", head)
+    return (
+        "..."
+        if "@" in "".join(asked) or "\\" in head
+        else re.sub(r"(?s)\A(\w+://)?.*@", r"\1", head)
+    )
 
 
 _PORTS = {"http": 80, "https": 443}

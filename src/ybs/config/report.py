@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config import paths, schema, sections
+from ybs.config.addresses import parts_of, shown_address
 from ybs.config.document import (
     SettingsDocument,
     Unusable,
@@ -29,8 +30,7 @@ _SECRET_NAME = re.compile(
     r"(?i)api[_-]?key(?!_env)|token(?!s|_usage)|secret|passw|credential|authorization|cookie|private[_-]?key"
 )
 _SECRET_SECTION = {"headers", "env"}
-_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-_IN_QUERY = re.compile(r"(?<==)[^&\s#]+")
+_ADDRESS = re.compile(r"\w+://[^\s\"'`<>]+")
 
 
 class SettingRow(Struct, frozen=True, kw_only=True):
@@ -65,9 +65,10 @@ def _bad_addresses(loaded: Loaded) -> Iterator[str]:
         is_address = key == "llm.endpoint" or re.fullmatch(r"providers\..*\.endpoint", key)
         if not is_address or value is None or complaint_of(value):
             continue  # a marked one has its own warning
-        if not re.match(r"https?://[^/\s]", value):
-            source = visible(loaded.origins[key].source)
-            yield f"{source}: {visible(key)}: must begin with http:// or https://"
+        try:
+            parts_of(value, is_own=True)
+        except ValueError as error:
+            yield f"{visible(loaded.origins[key].source)}: {visible(key)}: the address {error}"
 
 
 def _readable_keys(loaded: Loaded) -> Iterator[str]:
@@ -119,12 +120,8 @@ def mask_words(words: Sequence[str]) -> list[str]:
 
 
 def mask_address(text: str) -> str:
-    """Mask what stands before the @ of an address, and the values of its query."""
-    if "://" not in text:
-        return text
-    before, question, query = text.partition("?")
-    before = _IN_ADDRESS.sub("****", before)
-    return before + question + _IN_QUERY.sub("****", query)
+    """Show of each address in a text where it leads: no login, and nothing behind its path."""
+    return _ADDRESS.sub(lambda found: shown_address(found[0]) + "?…" * ("?" in found[0]), text)
 
 
 def json_schema() -> dict[str, Any]:

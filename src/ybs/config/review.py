@@ -1,6 +1,6 @@
 """The requests of a project's files, and whether the person trusts them: plain data that travels with the settings."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +43,7 @@ REPLACED: Final = FileDifference(path="The folder", what="was replaced by anothe
 
 
 class VariableUse(Struct, frozen=True, kw_only=True):
-    """A variable of the person's that an MCP server of the project would get. `place`: an origin, or the program."""
+    """A variable of the person's that an MCP server of the project would get, or a tool, which is no `server`. `place`: an origin, or the program."""
 
     name: str
     server: str
@@ -52,7 +52,8 @@ class VariableUse(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """Where the variable goes, in words."""
-        return f"{self.name} goes to {self.place} (the MCP server {self.server})"
+        whose = f"the MCP server {self.server}" if self.server else "a tool"
+        return f"{self.name} goes to {self.place} ({whose})"
 
 
 class Review(Struct, frozen=True, kw_only=True):
@@ -69,10 +70,12 @@ class Review(Struct, frozen=True, kw_only=True):
     once: bool = False
     changes: tuple[FileDifference, ...] = ()
     problem: str = ""
-    #: The person's variables that its MCP servers read, those that were granted, and the names of keys that go nowhere else.
+    #: The person's variables that its MCP servers and tools read, those that were granted, and the names of keys that go nowhere else.
     variables: tuple[VariableUse, ...] = ()
     granted: frozenset[VariableUse] = frozenset()
     keys: frozenset[str] = frozenset()
+    #: The rules of `safety.allow` that its settings alone have.
+    rules: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         # No content of a file must reach a log by way of a representation.
@@ -85,8 +88,21 @@ class Review(Struct, frozen=True, kw_only=True):
         return asks and not self.is_trusted and not self.problem
 
     def is_key(self, use: VariableUse) -> bool:
-        """Return whether this would give the key of a provider to a server of the project's, which no grant allows."""
+        """Return whether this would give the key of a provider to something of the project's, which no grant allows."""
         return use.name in self.keys
+
+    def why_withheld(self, uses: Collection[VariableUse]) -> str:
+        """Return why a server or a tool of the project's, which is not used then, may not have its variables; nothing where it may."""
+        if names := [use.name for use in uses if self.is_key(use)]:
+            place = next(iter(uses)).place
+            return f"it would give the key of a provider, {', '.join(names)}, to {place}"
+        missing = [use for use in uses if use not in self.granted]
+        if not missing:
+            return ""
+        is_known = all(use in self.variables for use in missing)
+        how = "see: ybs trust" if is_known else "name it in the project's settings or a .tool.json"
+        names = ", ".join(use.name for use in missing)
+        return f"it reads {names}, which you have not granted to it ({how})"
 
     @property
     def grantable(self) -> tuple[VariableUse, ...]:

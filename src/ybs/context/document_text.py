@@ -111,6 +111,9 @@ def cut_to(text: str, tokens: int, *, keeps_end: bool = False) -> tuple[str, int
 
 
 def _beginning(line: str, most: int) -> str:
-    while (weight := _weight(line)) > most:
-        line = line[: min(len(line) - 1, len(line) * most // weight)]
-    return line.rstrip()
+    from ybs.core.cutting import up_to_word  # few lines are so long
+
+    beginning = line
+    while (weight := _weight(beginning)) > most:
+        beginning = beginning[: min(len(beginning) - 1, len(beginning) * most // weight)]
+    return up_to_word(line, len(beginning)).rstrip()

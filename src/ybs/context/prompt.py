@@ -120,12 +120,13 @@ def recent_commits(titles: "Titles", *, timeout_seconds: float) -> Section | Non
 
 def _line(row: str) -> str:
     """Write a commit's line; its title was written by anybody."""
+    from ybs.core.cutting import up_to_word
     from ybs.security.unicode import printable
 
     name, _, title = row.partition(" ")
     title = " ".join(printable(title[: 4 * MOST_TITLE_CHARS]).split())
     if len(title) > MOST_TITLE_CHARS:
-        title = title[: MOST_TITLE_CHARS - 1].rstrip() + "…"
+        title = up_to_word(title, MOST_TITLE_CHARS - 1).rstrip() + "…"
     return f"{name[:_MOST_NAME_CHARS]} {title}".rstrip()
 
 

@@ -92,11 +92,15 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute."""
+    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute.
+
+    `said` is what another program says of its call, in words of its own.
+    """
 
     title: str
     body: str = ""
     paths: tuple[str, ...] = ()
+    said: str = ""
 
 
 class Tool(Protocol):

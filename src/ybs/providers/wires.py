@@ -19,7 +19,7 @@ def clean_endpoint(endpoint: str, wire: str) -> str:
     Raises ConfigError for what is not an http address, and for an unknown wire format.
     """
     preset = preset_at(host_of(endpoint))
-    place = endpoint.split("?", 1)[0].split("#", 1)[0].rstrip("/")
+    place = endpoint.split("?", 1)[0].rstrip("/")
     if preset and wire == "openai":
         place = with_path(place, urlsplit(preset.endpoint).path)
     return adapter_of(wire).base(place)

@@ -20,6 +20,7 @@ from ybs.config.front_matter import (
     without_effect,
 )
 from ybs.config.review import PluginFolder, Review
+from ybs.core.cutting import whole_words
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.security.unicode import printable
@@ -118,7 +119,7 @@ class Skill(Struct, frozen=True, kw_only=True):
     def _cut(self, text: str, most_chars: int, line: int) -> str:
         if len(text) <= most_chars:
             return text
-        text = text[:most_chars].rpartition("\n")[0] or text[:most_chars]
+        text = text[:most_chars].rpartition("\n")[0] or whole_words(text, most_chars)
         line += text.count("\n") + 1
         return f"{text}\n[it goes on: read {self.folder / FILE} with read_file from line {line}]"
 

@@ -8,7 +8,7 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +32,7 @@ from ybs.config.review import (
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ToolError
 from ybs.trust.files import Untrustable, read_one
-from ybs.trust.reach import CommandReach, reach
+from ybs.trust.reach import Command, CommandReach, reach
 from ybs.trust.wording import difference
 
 _UNSHOWN = (
@@ -90,13 +90,13 @@ def is_folder_unchanged(review: Review, path: str) -> bool:
 
 
 def reach_unchanged(
-    review: Review | None, texts: Sequence[str], folder: Path, home: Path
+    review: Review | None, command: Command, folder: Path, home: Path
 ) -> CommandReach:
     """Return what a command of the project reaches, right before it is started; `folder` is the project or a copy of it.
 
     Raises ToolError where a file of the project that it reaches, or reached when it was trusted, is not what was trusted.
     """
-    found = reach(texts, folder, home, review.files if review is not None else ())
+    found = reach(command, folder, home, review.files if review is not None else ())
     for path in found.files:
         if review is not None and not is_unchanged(review, path, folder):
             raise ToolError(f"{visible(path)} is not the program that you trust")
@@ -191,7 +191,7 @@ def made_at(folder: Path) -> int:
 
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:
-    """Trust what was reviewed, and let its MCP servers have these variables. Raises ConfigError and OSError."""
+    """Trust what was reviewed, and let its MCP servers and tools have these variables. Raises ConfigError and OSError."""
     uses = [use for use in review.grantable if use.name in names]
     if unknown := sorted({*names} - {use.name for use in (*uses, *review.granted)}):
         raise ConfigError(f"This project waits for no grant of {visible(', '.join(unknown))}.")

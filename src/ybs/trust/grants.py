@@ -3,7 +3,7 @@
 A key is bound to the address that it was set for. An address that a project names gets none of the user's keys.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import repeat
 from typing import Any, Final
@@ -11,14 +11,15 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from ybs.config.addresses import origin_of
+from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
+from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.presets import PRESETS
-from ybs.config.review import Review, VariableUse
+from ybs.config.review import ProjectFile, Review, VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
 from ybs.trust.project_settings import needing_trust, rule_of
-from ybs.trust.wording import plain
+from ybs.trust.wording import plain, words_in
 
 #: Not even trust lets a project set them.
 NEVER = {
@@ -47,6 +48,7 @@ OF_THE_PROJECT = "project"
 #: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
 ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
+_UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash or space"
 _SHORTEST_KEY = 8
 _OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents"})
 #: A project adds entries to these sections and changes none of the user's.
@@ -62,6 +64,7 @@ class Powerful(Struct, frozen=True):
     values: dict[str, Any]
     never: list[tuple[str, ...]]
     reading: list[tuple[str, ...]]
+    unclear: list[tuple[str, ...]]
 
     def warn(self, document: SettingsDocument) -> None:
         """Say what is left out although the project is trusted."""
@@ -71,32 +74,39 @@ class Powerful(Struct, frozen=True):
             document.warn_of_all(
                 self.reading, "ignored, because it would read your environment variables"
             )
+        if self.unclear:
+            document.warn_of_all(self.unclear, f"ignored, because {_UNCLEAR}")
 
 
 def take_powerful(document: SettingsDocument) -> Powerful:
     """Sort what needs trust into what a project may set with it, and what it may not set even then."""
-    found = Powerful({}, [], [])
+    found = Powerful({}, [], [], [])
     for path, value in needing_trust(document):
         if rule_of(path) in NEVER:
             found.never.append(path)
         elif path[0] not in _MAY_READ_VARIABLES and variables_in(value):
             found.reading.append(path)
-        elif value := _without_keys(value, found.never) if path == ("providers",) else value:
+        elif path == ("llm", "endpoint") and not is_clear(value):
+            found.unclear.append(path)
+        elif value := _without_keys(value, found) if path == ("providers",) else value:
             put(found.values, path, value)
     return found
 
 
-def _without_keys(providers: Any, never: list[tuple[str, ...]]) -> Any:
+def _without_keys(providers: Any, found: Powerful) -> Any:
     if not is_object(providers):
         return providers
     path = ("providers",)
     kept: dict[str, Any] = {}
     for name, value in providers.items():
         if name in BUILT_IN_PROVIDERS:
-            never.append((*path, name))
+            found.never.append((*path, name))
             continue
-        never += [(*path, name, key) for key in _KEYS if is_object(value) and key in value]
         is_one = is_object(value)
+        if is_one and not is_clear(value.get("endpoint")):
+            found.unclear.append((*path, name))
+            continue
+        found.never.extend((*path, name, key) for key in _KEYS if is_one and key in value)
         kept[name] = {k: v for k, v in value.items() if k not in _KEYS} if is_one else value
     return kept
 
@@ -126,6 +136,27 @@ def variables_of(section: Any) -> Iterator[VariableUse]:
             place = origin_of(url) if url else place
         for variable in variables_in(entry):
             yield VariableUse(name=variable, server=visible(name), place=visible(place))
+
+
+def variables_of_tools(
+    entries: Any, files: Mapping[str, ProjectFile], place_of: Callable[[str], str]
+) -> Iterator[VariableUse]:
+    """Yield the variables that a project's tools need, by its settings and by the files that describe programs."""
+    for entry in entries if is_list(entries) else ():
+        if is_object(entry) and isinstance(path := entry.get("path"), str):
+            yield from _needed_in(entry, place_of(path))
+    for path, file in files.items():
+        is_program = file.is_executable or path.endswith(".py")
+        sidecar = sidecar_of(path, files.__contains__) if is_program else ""
+        if sidecar and not path.endswith(SIDECAR):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                yield from _needed_in(msgspec.json.decode(files[sidecar].data), path)
+
+
+def _needed_in(described: Any, place: str) -> Iterator[VariableUse]:
+    needs = described.get("needs") if is_object(described) else None
+    for name in words_in(needs.get("environment") if is_object(needs) else None):
+        yield VariableUse(name=name, server="", place=visible(place))
 
 
 def _address_in(entry: Any) -> str:
@@ -231,6 +262,14 @@ def key_variables(tree: Tree, own: Iterable[Tree], environ: Mapping[str, str]) -
     return frozenset(names | same)
 
 
+def rules_of(tree: Tree, own: Iterable[Tree]) -> frozenset[str]:
+    """Return the rules that allow calls and that a project's settings alone have."""
+    path = ("safety", "allow")
+    leaf = find(tree, path)
+    mine = [rule for each in own for rule in words_in(find(each, path))]
+    return frozenset(leaf.value).difference(mine) if _is_projects(leaf) else frozenset()
+
+
 def _keys_in(tree: Tree) -> Iterator[str]:
     profiles: Any = tree.get("profiles")
     several = profiles.values() if is_object(profiles) else ()
@@ -284,14 +323,9 @@ def _ungranted(tree: Tree, review: Review) -> Iterator[str]:
     for name, entry in list(servers.items()):
         sources = [leaf.origin.source for _, leaf in leaves_of({name: entry}) if _is_projects(leaf)]
         uses = [*variables_of(values_of({name: entry}))] if sources else []
-        if names := [use.name for use in uses if review.is_key(use)]:
-            why = f"it would give the key of a provider, {', '.join(names)}, to {uses[0].place}"
-        elif names := [use.name for use in uses if use not in review.granted]:
-            why = f"it reads {', '.join(names)}, which you have not granted to it (see: ybs trust)"
-        else:
-            continue
-        del servers[name]
-        yield f"{visible(sources[0])}: {dotted(('mcpServers', name))}: ignored, because {why}"
+        if why := review.why_withheld(uses):
+            del servers[name]
+            yield f"{visible(sources[0])}: {dotted(('mcpServers', name))}: ignored, because {why}"
 
 
 def _without_projects(tree: Tree) -> Tree:

@@ -1,6 +1,7 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ from ybs.config.document import (
 )
 from ybs.config.host import Host
 from ybs.config.provider_change import without_strangers
-from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust
+from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, VariableUse
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
-from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge, put
+from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge, put
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
@@ -33,8 +34,10 @@ from ybs.trust.grants import (
     key_variables,
     marked,
     marked_servers,
+    rules_of,
     take_powerful,
     variables_of,
+    variables_of_tools,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
 from ybs.trust.reach import reach
@@ -49,6 +52,7 @@ from ybs.trust.wording import (
 
 _SERVERS = "mcpServers"
 _SEARCH_PATHS = ("tools", "search_paths")
+_EXTERNAL = ("tools", "external")
 _MOST_NAMED = 8
 
 
@@ -78,7 +82,8 @@ class ProjectLayer:
         """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
         if self.review is None:
             return []
-        self.review = replace(self.review, keys=key_variables(tree, own, self._environ))
+        keys, rules = key_variables(tree, own, self._environ), rules_of(tree, own)
+        self.review = replace(self.review, keys=keys, rules=rules)
         return bind_keys(tree, self.review) if self._is_trusted else []
 
     def lay_over(self, user: Tree) -> Tree:
@@ -162,19 +167,19 @@ class ProjectLayer:
         items = list(items_of_settings(self.file.name, self.powerful.values))
         try:
             folder = folder.resolve()
-            find = cache(partial(reach, folder=folder, home=host.home))
-            files = gather(folder, lambda files: self._reached(files, find))
+            reached = cache(partial(reach, folder=folder, home=host.home))
+            files = gather(folder, lambda files: self._reached(files, reached))
         except (Untrustable, OSError) as error:
             words = str(error) if isinstance(error, Untrustable) else error.strerror or "?"
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
         if items:
             files[self.file.name] = ProjectFile(text.encode())
-        items += items_of_commands(self.file.name, self.powerful.values, find)
+        items += items_of_commands(self.file.name, self.powerful.values, reached)
         items += items_of_servers(self.file.name, self.powerful.values, host, folder)
         for name in CLAUDE_SETTINGS:
             if hooks := self._claude_hooks.get(name):
                 wanted = [*items_of_settings(name, {"hooks": hooks})]
-                wanted += items_of_commands(name, {"hooks": hooks}, find)
+                wanted += items_of_commands(name, {"hooks": hooks}, reached)
                 items += [replace(item, asks=False) for item in wanted]  # common, as commands are
             else:
                 files.pop(name, None)
@@ -184,7 +189,7 @@ class ProjectLayer:
             servers = {_SERVERS: self.servers.tree.get(_SERVERS)}
             items += [
                 *items_of_settings(MCP_FILE, servers),
-                *items_of_commands(MCP_FILE, servers, find),
+                *items_of_commands(MCP_FILE, servers, reached),
                 *items_of_servers(MCP_FILE, servers, host, folder),
             ]
         elif MCP_FILE in files:
@@ -192,9 +197,20 @@ class ProjectLayer:
         items += items_of_files(files)
         once = run_trust is not None and run_trust.covers(folder, files)
         review = judge(host, folder, files, tuple(items), once=once)
-        sections = [self.powerful.values, self.servers.tree if self.servers else {}]
-        uses = [use for each in sections for use in variables_of(each.get(_SERVERS))]
-        return replace(review, variables=tuple(dict.fromkeys(uses)))
+        return replace(review, variables=tuple(dict.fromkeys(self._variables(folder, files, host))))
+
+    def _variables(
+        self, folder: Path, files: Mapping[str, ProjectFile], host: Host
+    ) -> Iterator[VariableUse]:
+        """Yield what of the person's variables its servers and tools read."""
+        for each in (self.powerful.values, self.servers.tree if self.servers else {}):
+            yield from variables_of(each.get(_SERVERS))
+
+        def place_of(path: str) -> str:
+            real = os.path.realpath(host.expand(path.replace("\0", " "), folder))
+            return real.removeprefix(f"{folder}/") if real.startswith(f"{folder}/") else path
+
+        yield from variables_of_tools(find(self.powerful.values, _EXTERNAL), files, place_of)
 
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""

@@ -13,10 +13,12 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
+#: A shell's text, or the words of a program that is started without one.
+Command: TypeAlias = str | tuple[str, ...]
 #: Everything below these is bound to the trust.
 BOUND_FOLDERS: Final = (".ybs/hooks/", ".ybs/tools/")
 MOST_BASES: Final = 32
@@ -119,23 +121,31 @@ class CommandReach(Struct, frozen=True):
 
 
 def reach(
-    texts: Sequence[str], folder: Path, home: Path, trusted: Collection[str] = ()
+    command: Command, folder: Path, home: Path, trusted: Collection[str] = ()
 ) -> CommandReach:
-    """Return what a command reaches: one of a shell, or several words. `folder` is the project's real path.
+    """Return what a command reaches. `folder` is the project's real path.
 
-    Several words, a program's that is started without a shell, are never known: what serves runs more than it names.
+    Words are never known as a whole, since what serves runs more than it names; each is a path as it stands, besides.
     A file that is `trusted` is reached where it has gone, too.
     """
-    is_shell = len(texts) == 1
     search = _Search(str(folder), str(home), trusted)
-    search.follow(texts[0] if is_shell else shlex.join(texts))
-    unknown = dict.fromkeys(search.problems)
-    if not is_shell:
-        unknown.pop(_ANY_FILE, None)  # a variable that the program is given
-        unknown |= dict.fromkeys(_named(texts, search.regular))
-    elif not unknown:
-        unknown |= dict.fromkeys(_unknown_in(texts[0], search.regular))
+    if isinstance(command, str):
+        search.follow(command)
+        unknown = dict.fromkeys(search.problems or _unknown_in(command, search.regular))
+    else:
+        for word in command:
+            search.add_exactly(opened_by(word, search.folder, search.home))
+        search.follow(shlex.join(command))
+        # What may be any file is a variable that the program is given.
+        unknown = dict.fromkeys(each for each in search.problems if each != _ANY_FILE)
+        unknown |= dict.fromkeys(_named(command, search.regular))
     return CommandReach(tuple(sorted(search.files)), tuple(unknown))
+
+
+def opened_by(word: str, folder: str, home: str) -> str:
+    """Return the path that a word means to what is started in a folder without a shell."""
+    word = f"{home}{word[1:]}" if word.startswith("~/") else word
+    return os.path.normpath(os.path.join(folder, word.replace("\0", " ")))  # noqa: PTH118 - a text
 
 
 def programs_of(text: str) -> list[str]:
@@ -249,7 +259,11 @@ class _Search:
     def _add(self, path: str) -> None:
         if _GLOB.search(path):
             self._add_matches(path)
-            return
+        else:
+            self.add_exactly(path)
+
+    def add_exactly(self, path: str) -> None:
+        """Find the file at a path that is no pattern."""
         links: list[str] = []
         place, mode = self._walk(path, links)
         found = place.removeprefix(f"{self.folder}/")
@@ -278,8 +292,7 @@ class _Search:
             if count == _MOST_MATCHES:
                 self.problems.append(f"{shown}, which names very many files")
                 return
-            if not _GLOB.search(match):
-                self._add(match)
+            self.add_exactly(match)
 
     def _enter(self, folder: str) -> None:
         if len(self._bases) >= MOST_BASES:

@@ -5,20 +5,22 @@ from difflib import unified_diff
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from ybs.config import template
 from ybs.config.document import dotted, visible
 from ybs.config.paths import SIDECAR, sidecar_of
-from ybs.config.report import mask_address
 from ybs.config.review import Item, ProjectFile, Review
+from ybs.config.schema import ToolNeeds
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
+from ybs.core.decoding import from_json
 from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
-from ybs.trust.reach import WHOLE, CommandReach
+from ybs.trust.reach import WHOLE, Command, CommandReach
 
-#: Finds what the words of a command reach.
-Find: TypeAlias = Callable[[tuple[str, ...]], CommandReach]
+#: Finds what a command reaches.
+Find: TypeAlias = Callable[[Command], CommandReach]
 #: A longer line is compared in pieces, in characters.
 _LONGEST_LINE = 400
 _PIECE = lazy(r"[^\s;]{1,200}[\s;]*|[\s;]+")
@@ -63,13 +65,17 @@ def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
             yield Item(place=place, words=f"sets {dotted((name,))} to {plain(value)}")
 
 
-def commands_in(tree: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the words of each command in powerful settings: one text for a shell, several for a program started without."""
+def commands_in(tree: Mapping[str, Any]) -> Iterator[Command]:
+    """Yield each command in powerful settings: those of hooks are a shell's, all others programs that are started without one."""
     for name, value in tree.items():
-        entries = value.values() if is_object(value) else [value]
-        for entry in entries:
-            words = texts_of(entry)
-            yield from zip(words) if name == "hooks" else [words] if words else ()
+        if name == "hooks":
+            yield from words_in(value)
+            continue
+        for entry in value.values() if is_object(value) else [value]:
+            if name == "profiles" and is_object(entry):
+                yield from commands_in(entry)
+            elif words := texts_of(entry):
+                yield words
 
 
 def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Iterator[Item]:
@@ -78,7 +84,7 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
         for hook in _hooks_in(groups):
             command = hook["command"]
             what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
-            if words := _open_words(what, reach((command,)), hook.get("project")):
+            if words := _open_words(what, reach(command), hook.get("project")):
                 yield Item(place=place, words=words)
     for name, server in _entries(tree.get("mcpServers")):
         if is_object(server) and "command" in server and (texts := texts_of(server)):
@@ -135,7 +141,7 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
             yield Item(place=visible(path), words="adds a skill", asks=folder != "")
         elif folder:
             asks = folder not in _QUIET
-            words = _KINDS[folder] + _commands_of(path, folder, file)
+            words = _KINDS[folder] + _commands_of(path, folder, file) + _needs_of(path, files)
             yield Item(place=visible(path), words=words, asks=asks)
         elif path.startswith(f"{TOOLS_FOLDER}/"):
             described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
@@ -143,10 +149,28 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
                 beside.append(path)
                 continue
             words = "is a program that ybs would offer to the model as a tool; what it loads from elsewhere in the project may change later"
+            words += _needs_of(path, files)
             yield Item(place=visible(path), words=words, asks=described)
     if beside:
         words = f"has files beside these programs, which they may load: {', '.join(beside)}"
         yield Item(place=TOOLS_FOLDER, words=visible(words, None), asks=False)
+
+
+class _Described(Struct, frozen=True):
+    """Of a file that describes a tool what counts here."""
+
+    needs: ToolNeeds = ToolNeeds()
+
+
+def _needs_of(path: str, files: Mapping[str, ProjectFile]) -> str:
+    """Say what a tool needs by the file that describes it; one that does not fit is of no tool."""
+    if not (sidecar := sidecar_of(path, files.__contains__)):
+        return ""
+    try:
+        needs = from_json(files[sidecar].data, _Described).needs.words
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return visible(f"; it needs {needs}", None) if needs else ""
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
@@ -216,7 +240,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _words_of(section: str, name: str, value: Any) -> str:
-    shown = plain(value) if not isinstance(value, str) else visible(mask_address(value), None)
+    shown = plain(value) if not isinstance(value, str) else visible(value, None)
     words = _SETTINGS.get((section, name)) or _SECTIONS.get(section) or "sets {name} to"
     known = (section, name) in _SETTINGS or section not in _SECTIONS
     named = dotted((section, name)) if known else visible(name)

@@ -96,9 +96,11 @@ async def test_its_requests_are_judged_by_the_policy_and_asked_with_its_name(sce
     )
     assert scene.said == "yes;no;no;yes;no;no;yes;", "never `always`"
     titles = [each.preview.title for each in scene.asked]
-    assert titles == ["Build", "Push", "Delete all", "Fetch https://example.org"]
+    assert titles == [*["Run a shell command"] * 2, "Call agent_request", "Call web_fetch"]
     assert scene.asked[0].preview.body == "make all"
     assert scene.asked[0].reason.startswith("another agent runs it")
+    says = [each.reason.partition("it says of it: ")[2] for each in scene.asked]
+    assert says == ["'Build'", "'Push'", "'Delete all'", "'Fetch https://example.org'"]
     assert {each.agent for each in scene.asked} == {"other-1"}
     assert len(scene.told(ConfirmationAsked)) == 4
 
@@ -127,7 +129,7 @@ async def test_a_grant_of_the_person_holds_for_it_and_a_change_is_shown(scene: S
     assert scene.said == "yes;written;written;written;"
     (asked,) = scene.asked
     assert (asked.preview.title, asked.call.name, asked.grant) == (
-        "Edit",
+        "Create b (+1 -0)",
         "write_file",
         "write_file(**)",
     )
@@ -148,12 +150,15 @@ async def test_what_was_allowed_is_written_once_without_another_question(scene: 
         ("b", None, "1\n"),
         ("b", "1\n", "2\n"),
     ], "what was written through ybs is told once"
-    assert [each.preview.title for each in scene.asked] == ["Edit", "Overwrite b (+1 -1)"]
+    titles = [each.preview.title for each in scene.asked]
+    assert titles == ["Create b (+1 -0)", "Overwrite b (+1 -1)"]
 
 
 @pytest.mark.parametrize(
     ("shown", "done"),
     [
+        (["ask_diffs", "delete", "x", ["a", "old\n", "evil\n"]], ["put", "a", "evil\n"]),
+        (["ask_diffs", "delete", "x", ["a", "old\n", "evil\n"]], ["write", "a", "evil\n"]),
         (["ask_edit", "b", None, "1\n"], ["write", "b", "evil\n"]),
         (["ask_edit", "b", None, "1\n"], ["put", "b", "evil\n"]),
         (["ask_edit", "a", "old\n", "new\n"], ["write", "a", "evil\n"]),
@@ -185,7 +190,7 @@ async def test_what_was_shown_is_merged_without_another_question(scene: Scene) -
         overrides={"safety.ask_before_edits": True},
     )
     assert (scene.project / "a").read_text() == "one\n2\n3\n"
-    assert [each.preview.title for each in scene.asked] == ["Edit", "Edit"]
+    assert [each.preview.title for each in scene.asked] == ["Edit a (+1 -1)"] * 2
 
 
 @pytest.mark.parametrize("kind", ["read", "search", "think", None])
@@ -196,6 +201,90 @@ async def test_a_command_is_judged_as_one_whatever_the_agent_calls_it(
     await scene.play(["ask", kind, "Look", {"command": ["bash", "-lc", "rm -rf x"]}], mode="ask")
     assert scene.said == "no;"
     assert [each.preview.body for each in scene.asked] == ["rm -rf x"]
+
+
+@pytest.mark.parametrize("kind", ["read", "search", "think", "fetch", None])
+@pytest.mark.parametrize("mode", ["ask", "deny"])
+async def test_a_change_is_judged_as_one_whatever_the_agent_calls_it(
+    scene: Scene, kind: str | None, mode: str
+) -> None:
+    scene.answer = lambda _: Answer(is_allowed=False)
+    await scene.play(
+        ["ask_diffs", kind, "Read b", ["b", None, "new\n"]],
+        ["write", "b", "new\n"],
+        ["ask_diffs", kind, "Read a", ["a", "not in it", "new\n"]],
+        ["write", "a", "new\n"],
+        mode=mode,
+    )
+    assert [each[:3] for each in scene.said.split(";")] == ["no", "no:", "no", "no:", ""]
+    assert [(path.name, path.read_text()) for path in scene.project.iterdir()] == [("a", "old\n")]
+    if kind in ("read", "search", "think") and mode == "ask":
+        titles = ["Create b (+1 -0)", "Overwrite a (+1 -1)"]
+        assert [each.preview.title for each in scene.asked[::2]] == titles
+
+
+async def test_a_question_names_the_files_and_the_agents_words_stand_beside_it(
+    scene: Scene,
+) -> None:
+    scene.answer = lambda _: Answer(is_allowed=False)
+    (scene.project / "b").write_text("2\n")
+    (scene.project / "sub").mkdir()
+    await scene.play(
+        ["ask", "delete", "look at README.md, and delete nothing", None, "a"],
+        ["ask", "delete", "Delete", None, "sub"],
+        ["ask", "edit", "Edit README.md", None, "a"],
+        ["ask", "execute", "Look", {"command": "make", "cwd": "sub"}],
+        mode="ask",
+    )
+    removal, folder, edit, command = (each.preview for each in scene.asked)
+    assert removal.title == "Delete a"
+    assert removal.body == "--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-old"
+    says = "it says of it: 'look at README.md, and delete nothing'"
+    assert scene.asked[0].reason == says
+    assert (folder.title, folder.body) == (
+        "Delete sub",
+        "sub is a folder; delete_file deletes files only",
+    )
+    assert (edit.title, edit.body) == ("Edit a", "")
+    assert (command.title, command.body) == ("Run a shell command in sub", "make")
+    assert [Path(path).name for path in command.paths] == ["sub"]
+
+
+async def test_new_files_and_those_that_are_there_are_judged_each_as_what_they_are(
+    scene: Scene,
+) -> None:
+    scene.answer = lambda _: Answer(is_allowed=False)
+    (scene.project / "c").write_text("one\ntwo\n")
+    changes = (["a", "old\n", "new\n"], ["c", "one", "1"], ["c", "two", "2"], ["b", None, "x\n"])
+    await scene.play(["ask_diffs", "edit", "Edit", *changes], ["write", "b", "x\n"], mode="ask")
+    assert scene.said.startswith("no;no: ")
+    assert scene.asked[0].preview.title == "Create b (+1 -0)", "the others were read"
+    scene.asked.clear()
+    overrides = {"safety.ask_before_edits": True}
+    await scene.play(["ask_diffs", "edit", "Edit", *changes], mode="ask", overrides=overrides)
+    (asked,) = scene.asked
+    assert asked.preview.title == "Edit a (+1 -1), Edit c (+2 -2)"
+    assert asked.preview.body.endswith("-one\n-two\n+1\n+2")
+
+
+async def test_what_is_agreed_to_is_what_was_shown_whatever_the_file_holds_by_then(
+    scene: Scene,
+) -> None:
+    def answer(question: Question) -> Answer:
+        if question.preview.title.startswith("Edit"):
+            (copied,) = Path(os.environ["TMPDIR"]).glob("ybs-*/*/*/project/a")
+            copied.write_text("evil\nold\n")
+        return Answer(is_allowed="evil" not in question.preview.body)
+
+    scene.answer = answer
+    await scene.play(
+        ["ask_edit", "a", "old", "new"],
+        ["put", "a", "evil\nnew\n"],
+        mode="ask",
+        overrides={"safety.ask_before_edits": True},
+    )
+    assert len(scene.asked) == 2
+    assert (scene.project / "a").read_text() == "old\n"
 
 
 async def test_files_that_it_reads_through_ybs_pass_roots_and_firewall(

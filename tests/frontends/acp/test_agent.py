@@ -244,6 +244,26 @@ async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
     assert not any(isinstance(each, Image) for each in model.requests[1].messages[-1].content)
 
 
+async def test_a_link_within_open_quotes_of_a_command_makes_words_of_it(
+    clients: Any, project: Path
+):
+    acp, name = clients.acp, "note$(touch ran).md"
+    (project / name).write_text("harmless\n")
+    model = ScriptedModel(["Noted."] * 3)
+    async with clients.edited(project, model=model) as editor:
+        session = await editor.new(project)
+        evil, plain = _quoted(acp, project / name), _quoted(acp, project / "plain.md")
+        await editor.say(session, '!echo "read ', evil, ' tomorrow"')
+        await editor.say(session, '!echo "read ', plain, ' tomorrow"')
+        await editor.say(session, '!echo "x"; cat ', evil)
+    texts = [request.messages[-1].text for request in model.requests]
+    ran = ["[Shell command output]" in each for each in texts]
+    assert ran == [False, True, True], "what may not stand in the line makes it words for the model"
+    assert f"read {project}/plain.md tomorrow" in texts[1]
+    assert "harmless" in texts[2]
+    assert not (project / "ran").exists()
+
+
 def _quoted(acp: Any, path: Path) -> Any:
     return acp.resource_link_block("link", f"file://{urllib.parse.quote(str(path))}")
 

@@ -643,7 +643,16 @@ GUESSED = "Zk3q9x7Lm2" + "Vw4"
         ("DB_PASSWORD={}", "DB_PASSWORD=#"),
         ("DB_PASSWORD=" + "{}$x&./b7", "DB_PASSWORD=" + "#$x&./b7"),
         ("curl -H 'Authorization: Bearer {}'", "curl -H 'Authorization: Bearer #'"),
-        ("curl https://me:" + "{}|b7;@h.example/", "curl https://me:" + "#|b7;@h.example/"),
+        ("curl https://me:" + "{}@h.example/", "curl https://me:" + "#@h.example/"),
+        ("curl -u me:" + "{} h", "curl -u me:" + "# h"),
+        ("curl -u 'me:" + "{}' h", "curl -u 'me:" + "#' h"),
+        ("curl -u me:" + '"{}" h', "curl -u me:" + '"#" h'),
+        ("curl -u h.example:" + "{}/me", "curl -u h.example:" + "#/me"),
+        ("API_KEY={}/a/b", "API_KEY=#/a/b"),
+        *(
+            (text := f"curl http://h.example:80{sign}{{}}@good.example/", text)
+            for sign in "#?\\@|:;,&!"
+        ),
         ("DB_PASSWORD=&&./{}", "DB_PASSWORD=&&./{}"),  # the whole of what a shell would run
         ("DB_PASSWORD= {}x0", "DB_PASSWORD= {}x0"),
         ("test $token || {}x0", "test $token || {}x0"),
@@ -682,7 +691,8 @@ def test_in_a_question_no_token_hides_code_that_stands_within_it(between: str, c
 def test_in_a_question_no_private_key_hides_what_a_shell_would_run():
     key = private_key(Random(1))
     lines = key.splitlines()
-    text = "\n".join((lines[0], "./b7;", *lines[1:]))
+    text = "\n".join((lines[0], "./b7;", f"/tmp/{'b7' * 20}/x", *lines[1:]))
     masked = Firewall().asking().mask(text)
-    assert masked.startswith(f"{lines[0]}\n./b7;\n[ybs:secret:private-key#")
+    assert masked.startswith(f"{lines[0]}\n./b7;\n/tmp/[ybs:secret:private-key#1]/x\n")
+    assert masked.count("[ybs:secret:private-key#") >= len(lines) - 2
     assert not any(line in masked for line in lines[1:-1] if len(line) >= 40)

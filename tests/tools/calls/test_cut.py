@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rows import every_row
+from ybs.core.cutting import whole_words
 from ybs.core.messages import ToolCall
 from ybs.security.firewall.masking import Firewall
-from ybs.tools.calls.cut import cut, first_words, from_line, up_to_line
+from ybs.tools.calls.cut import cut, from_line, up_to_line
 from ybs.tools.calls.results import failed
 
 
@@ -84,7 +85,7 @@ def test_no_cut_leaves_a_part_of_a_token_or_password_that_is_not_known_as_one():
     for secret in (f"postgres://shop:{password}@db", token):
         for place in range(700, 860):
             line = ('{"id":1},' * 300)[:place] + f'"{secret}",' + '{"id":1},' * 200
-            for shown in (cut(line, 1200), cut(line, 3200 - place), first_words(line, 800)):
+            for shown in (cut(line, 1200), cut(line, 3200 - place), whole_words(line, 800)):
                 clean = firewall.mask(shown)
                 assert not any(part in clean for part in (password[:6], password[-6:]))
                 assert not any(part in clean for part in (token[:8], token[-8:]))

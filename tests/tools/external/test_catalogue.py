@@ -7,15 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from hosts import this_host
 from tools.external.programs import FOLDER, install, playing, script
 from trusting import give_trust, put, trusted
+from ybs.config.review import Review
 from ybs.tools.external.catalogue import Saying, SchemaCache, key_of
+from ybs.trust.decision import give
+from ybs.trust.settings import load
+from ybs.trust.wording import lines_of
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.timeout(60),
     pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux"),
 ]
+
+
+def _review(folder: Path) -> Review:
+    review = load(this_host(), folder=folder).review
+    assert review is not None
+    return review
 
 
 async def test_the_tools_of_the_persons_folders_are_offered(project: Path, home: Path):
@@ -172,9 +183,88 @@ async def test_a_program_that_a_projects_settings_name_never_gets_the_key_of_a_p
         trusted(project, settings)
         own = {} if "tools" in settings else {"tools.external": [entry], "tools.search_paths": named["search_paths"]}  # fmt: skip
         async with playing(project, **own) as played:
-            assert "the-key" not in (await played.run("x")).output
-            said = await played.run("lint", f='\n", "x"; echo "[$OPENAI_API_KEY]" #')
-            assert "the-key" not in said.output
+            assert played.names == []
+            assert str(played.notices).count("it would give the key of a provider, OPENAI_A") == 2
+
+
+SAYS = 'echo "[$GRANTED] $OTHER"'
+NEEDS = {"needs": {"environment": ["GRANTED"], "network": True}}
+
+
+async def test_a_projects_tool_has_a_variable_of_the_persons_only_by_a_grant(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("GRANTED", "OTHER"):
+        monkeypatch.setenv(name, "a-value")
+    put(project, "lint", script(SAYS), 0o755)
+    put(project, "tools/beside", script(SAYS), 0o755)
+    put(project, "tools/beside.tool.json", json.dumps({"description": "x", **NEEDS}))
+    put(project, "tools/big.tool.json", "{")
+    put(project, "tools/big.py", "from ybs import tool\n")
+    put(project, ".ybs/tools/asked", script(SAYS, {"description": "x", **NEEDS}), 0o755)
+    entry = {"name": "lint", "path": "./tools/../lint", "description": "x", **NEEDS}
+    away = {**entry, "name": "away", "path": "/bin/echo", "parameters": {"f": {"type": "string"}}}
+    odd = [{"path": 1}, 2, {**entry, "name": "x", "path": "a\0b", "needs": {"environment": [3]}}]
+    settings = {"tools": {"external": [entry, away, *odd[2:]]}}
+    put(project, ".ybs.json", json.dumps({"tools": {"external": odd}}))
+    assert len(lines_of(_review(project))) > 1  # and it does not fail
+    put(project, ".ybs.json", json.dumps(settings))
+    review = give_trust(project).review
+    assert review is not None
+    said = "Your variable GRANTED goes to {} (a tool): not granted"
+    places = ("lint", "/bin/echo", "tools/beside")
+    assert [line for line in lines_of(review) if "GRANTED goes" in line] == [said.format(each) for each in places]  # fmt: skip
+    async with playing(project) as played:
+        assert played.names == []
+        assert str(played.notices).count("it reads GRANTED, which you have not granted to it") == 4
+    give(this_host(), review, [use for use in review.grantable if use.place != "/bin/echo"])
+    async with playing(project) as played:
+        assert played.names == ["lint", "beside"]
+        assert (await played.run("lint")).output == "[a-value]"
+        (notice,) = (each for each in played.notices if "asked" in each)
+        assert "name it in the project's settings or a .tool.json" in notice
+
+
+async def test_a_projects_tool_takes_the_name_of_no_tool_of_the_persons_or_a_servers(
+    project: Path, home: Path
+):
+    install(home, "search", "echo mine")
+    put(project, "theirs", script("echo theirs"), 0o755)
+    for name in ("mcp__time__now", "fine"):
+        put(project, f".ybs/tools/{name}", script("echo 1"), 0o755)
+    entry = {"name": "search", "path": "./theirs", "description": "x"}
+    trusted(project, {"tools": {"external": [entry]}})
+    async with playing(project) as played:
+        assert played.names == ["search", "fine"]
+        assert (await played.run("search")).output == "mine"
+        assert "a name that begins with mcp__ is one of a server's tool" in str(played.notices)
+
+
+async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, home: Path):
+    put(project, "lint", script("echo 1"), 0o755)
+    entry = {"name": "lint", "path": "./lint", "description": "x", "needs": {"network": True}}
+    settings = {"tools": {"external": [entry]}, "safety": {"allow": ["lint"]}}
+    trusted(project, settings)
+    for own, asked in (({}, 1), ({"safety": {"allow": ["lint"]}}, 0)):
+        put(home, ".config/ybs/config.json", json.dumps(own))
+        async with playing(project) as played:
+            await played.run("lint")
+            assert len(played.questions) == asked
+
+
+async def test_the_persons_own_settings_give_a_tool_of_the_project_a_variable_and_no_key(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GRANTED", "a-value")
+    put(project, ".ybs/tools/lint", script(SAYS), 0o755)
+    give_trust(project)
+    entry = {"name": "lint", "path": ".ybs/tools/lint", "description": "x", **NEEDS}
+    for api_key_env, names in (("OTHER", ["lint"]), ("GRANTED", [])):
+        work = {"endpoint": "https://models.example/v1", "api_key_env": api_key_env}
+        put(home, ".config/ybs/config.json", json.dumps({"providers": {"work": work}}))
+        async with playing(project, **{"tools.external": [entry], "tools.search_paths": []}) as it:
+            assert it.names == names
+            assert not names or (await it.run("lint")).output == "[a-value]"
 
 
 async def test_a_program_of_the_project_never_gets_the_key_of_a_provider(
@@ -184,15 +274,17 @@ async def test_a_program_of_the_project_never_gets_the_key_of_a_provider(
     keys = ["OPENAI_API_KEY", "GROQ_API_KEY", "WORK_LOGIN"]
     for name in keys:
         monkeypatch.setenv(name, "the-key")
-    monkeypatch.setenv("MY_SETTING", "blue")
     own = {"endpoint": "https://models.example/v1", "api_key_env": "WORK_LOGIN"}
     put(home, ".config/ybs/config.json", json.dumps({"providers": {"work": own}}))
-    described = {"description": "A tool.", "needs": {"environment": [*keys, "MY_SETTING"]}}
-    body = 'echo "[$OPENAI_API_KEY$GROQ_API_KEY$WORK_LOGIN] $MY_SETTING"'
-    put(project, ".ybs/tools/own", script(body, described), 0o755)
-    give_trust(project)
+    for name in keys:
+        described = {"description": "A tool.", "needs": {"environment": [name]}}
+        put(project, f".ybs/tools/{name}", script("env"), 0o755)
+        put(project, f".ybs/tools/{name}.tool.json", json.dumps(described))
+    review = give_trust(project).review
+    assert review is not None
+    assert (len(review.variables), review.grantable) == (3, ())
     async with playing(project, "auto") as played:
-        assert (await played.run("own")).output == "[] blue"
+        assert (played.names, len(played.notices)) == ([], 3)
 
 
 async def test_a_reload_finds_what_is_new_and_forgets_what_is_gone(project: Path, home: Path):

@@ -1,6 +1,7 @@
 """What a server's program is shown, and how it is started."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from hosts import host_at
 from rows import every_row
 from ybs.security.own_programs import Start, project_variables, with_git_setting
 from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
-from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
-from ybs.tools.mcp.settings import BadServer, server_of
+from ybs.tools.mcp.launching import key_of, launch_bare, program_of, resident_of
+from ybs.tools.mcp.settings import BadServer, Server, server_of
 from ybs.tools.workspace import Workspace
 
 
@@ -38,7 +40,15 @@ class Place:
         self.workspace = Workspace(roots)
 
     def resident(self, **entry: Any) -> Resident:
-        return resident_of(server_of("demo", entry), self.workspace, "key", self.start(**entry))
+        return self.resident_of(server_of("demo", entry), self.start(**entry))
+
+    def resident_of(self, server: Server, start: Start, seen: Sequence[str] = ()) -> Resident:
+        program = program_of(server, self.workspace, start)
+        return resident_of(server, self.workspace, start, program, key="key", seen=seen)
+
+    def bare(self, server: Server, start: Start) -> Launch:
+        program = program_of(server, self.workspace, start)
+        return launch_bare(server, self.workspace, start, program)
 
     def start(self, **entry: Any) -> Start:
         in_project = server_of("demo", entry).in_project
@@ -236,13 +246,11 @@ def test_a_projects_server_without_the_project_sees_the_files_that_the_trust_is_
     entry = {"command": "./srv/run.py", "args": args[::2], "from": "project"}
     server = server_of("demo", {**entry, "project": "none"})
     start, seen = place.start(**entry), ("srv/run.py", "lib/pre.js", "link")
-    found = resident_of(server, place.workspace, "key", start, seen)
+    found = place.resident_of(server, start, seen)
     trusted = [place.project / "srv/run.py", place.project / "lib/pre.js"]
     assert found.shown == (place.home / "data", *trusted)
     with pytest.raises(BadServer, match="it names ~, which no sandbox may open"):
-        resident_of(
-            server_of("demo", {**entry, "args": args, "project": "none"}), place.workspace, "k", start
-        )  # fmt: skip
+        place.resident_of(server_of("demo", {**entry, "args": args, "project": "none"}), start)
 
 
 def test_the_first_line_of_a_projects_program_opens_nothing_of_the_persons(place: Place):
@@ -294,7 +302,7 @@ def test_a_pipe_in_the_place_of_settings_for_packages_is_not_waited_for(place: P
 def test_without_a_sandbox_it_runs_as_the_person_does(place: Place):
     server = server_of("demo", {"command": "npx", "sandbox": False, "env": {"KEY": "1"}})
     start = place.start(command="npx")
-    launch = launch_bare(server, place.workspace, start)
+    launch = place.bare(server, start)
     assert launch.argv[3:] == (str(start.folder), f"{place.home}/bin/npx")
     assert launch.environ["YBS_PROJECT_DIR"] == str(place.project)
     assert (launch.environ["HOME"], launch.environ["KEY"]) == (str(place.home), "1")
@@ -311,10 +319,10 @@ def test_a_container_program_lies_in_no_project_and_no_plugin(place: Place):
     for command in (str(own), str(plugin), str(link), "podman"):
         server = server_of("demo", {"command": command, "args": ["run", "x"]})
         with pytest.raises(BadServer, match=r"in a project or a plugin|is not on your PATH"):
-            launch_bare(server, place.workspace, place.start(command=command))
+            place.bare(server, place.start(command=command))
     for command in ("docker", "~/bin/docker"):
         server = server_of("demo", {"command": command, "args": ["run", "x"]})
-        launch = launch_bare(server, place.workspace, place.start(command=command))
+        launch = place.bare(server, place.start(command=command))
         assert launch.argv[4:] == (f"{place.home}/bin/docker", "run", "x")
 
 

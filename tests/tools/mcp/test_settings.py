@@ -205,10 +205,28 @@ def test_what_is_a_secret_by_its_name_is_known():
     "url, shown",
     [
         ("https://h/mcp", "https://h/mcp"),
-        ("https://h/mcp?key=1#x", "https://h/mcp?…"),
+        ("https://h/mcp?key=1", "https://h/mcp?…"),
         ("https://me:pw@h:1/mcp", "https://h:1/mcp"),
         ("${HOST}/mcp", "${HOST}/mcp"),
     ],
 )
 def test_an_address_is_shown_without_keys(url: str, shown: str):
     assert server_of("demo", {"url": url}).shown == shown
+
+
+@every_row(
+    "url", ["https://evil.example#@h/mcp", "https://evil.example\\@h/mcp", "http://h /", "/h"]
+)
+def test_an_address_that_could_pass_for_another_is_of_no_server(url: str):
+    with pytest.raises(BadServer, match="its url "):
+        server_of("demo", {"url": url})
+    with pytest.raises(BadServer, match="its url "):
+        filled(server_of("demo", {"url": "${AT}"}), {"AT": url})
+
+
+@every_row("by", [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/p"}])
+def test_only_a_server_of_the_persons_own_has_a_login_in_its_address(by: dict[str, str]):
+    for url, environ in (("https://h:1@x.example/", {}), ("https://${A}x.example/", {"A": "h@"})):
+        assert filled(server_of("demo", {"url": url}), environ).url.endswith("@x.example/")
+        with pytest.raises(BadServer, match="has a login"):
+            filled(server_of("demo", {"url": url, **by}), environ)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
+from ybs.core.cutting import whole_words
 from ybs.security.own_programs import IN_PROJECT, WHY_APART
 from ybs.tools.external.program import ProgramResult
 from ybs.tools.shell.terminal_text import as_seen
@@ -284,7 +285,7 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
 def read_answer(hook: Hook, ran: ProgramResult) -> HookAnswer:
     """Return what a run that ended by itself says."""
     if ran.exit_code == BLOCKS:
-        why = ran.errors[:MOST_CHARS] or f"the hook {hook.shown} gives no reason"
+        why = whole_words(ran.errors, MOST_CHARS) or f"the hook {hook.shown} gives no reason"
         if hook.event in _ONLY_TOLD:
             return HookAnswer(notes=(_note(hook, why),))
         return HookAnswer(blocked=why)
@@ -293,9 +294,13 @@ def read_answer(hook: Hook, ran: ProgramResult) -> HookAnswer:
         why = f" ({WHY_APART})" if ran.is_apart else ""
         if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
             why = f" ({_READS})"
-        return HookAnswer(notes=(_note(hook, f"failed with {ran.how}{said[:_MOST_SAID]}{why}"),))
+        return HookAnswer(
+            notes=(_note(hook, f"failed with {ran.how}{whole_words(said, _MOST_SAID)}{why}"),)
+        )
     if ran.answer is None or not ran.answer.lstrip().startswith(b"{"):
-        return HookAnswer(context=ran.text[:MOST_CHARS] if hook.event in _TELLING else "")
+        return HookAnswer(
+            context=whole_words(ran.text, MOST_CHARS) if hook.event in _TELLING else ""
+        )
     # Some print first that they will take their time, and the answer in a line of its own.
     for piece in (ran.answer, *ran.answer.splitlines()):
         said = _object(piece)
@@ -330,7 +335,7 @@ def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
     ending = _text(said.get("stopReason")) if said.get("continue") is False else None
     if decision.get("interrupt") is True:
         ending = blocked
-    message = _text(said.get("systemMessage"))[:_MOST_NOTE]
+    message = whole_words(_text(said.get("systemMessage")), _MOST_NOTE)
     return HookAnswer(
         blocked=blocked,
         permission=permission,
@@ -357,11 +362,11 @@ def _permission(said: Any) -> Permission:
 
 def _text(value: Any) -> str:
     """Return a text of a hook's as a person would see it."""
-    return as_seen(value).strip()[:MOST_CHARS] if isinstance(value, str) else ""
+    return whole_words(as_seen(value).strip(), MOST_CHARS) if isinstance(value, str) else ""
 
 
 def _note(hook: Hook, what: str) -> str:
-    return f"The hook {hook.shown}: {what}"[:_MOST_NOTE]
+    return whole_words(f"The hook {hook.shown}: {what}", _MOST_NOTE)
 
 
 def failed(hook: Hook, why: str) -> HookAnswer:

@@ -465,7 +465,7 @@ def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> boo
 
     review, is_open = environment.loaded.review, False
     for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
-        found = reach_unchanged(review, (hook.command,), folder, environment.host.home)
+        found = reach_unchanged(review, hook.command, folder, environment.host.home)
         is_open |= bool(found.unknown) or _runs_program_in(folder, hook.command, start.environ)
     return hook.project == "read" or (is_open and hook.project != "write")
 

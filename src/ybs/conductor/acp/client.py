@@ -416,10 +416,12 @@ def _wish_of(call: ToolCallUpdate, folder: str) -> Wish:
         for each in call.content or ()
         if isinstance(each, FileEditToolCallContent)
     )
-    paths = [change.path for change in changes]
-    paths += [absolute(each.path) for each in call.locations or ()]
     named = [value for key in _PATHS if isinstance(value := given.get(key), str) and value]
-    paths += [*map(absolute, named)] if not paths else []
+    paths = (
+        [change.path for change in changes]  # these and no others are judged, shown and agreed to
+        or [absolute(each.path) for each in call.locations or ()]
+        or [*map(absolute, named)]
+    )
     encoded = msgspec.json.encode(raw, enc_hook=str)
     place = next((given[key] for key in _FOLDERS if isinstance(given.get(key), str)), "")
     # Some agents call a command that seems to look only a `read` or a `search`.

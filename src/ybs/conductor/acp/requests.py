@@ -5,17 +5,17 @@ A permission that it asks for becomes a call that does nothing but pass the chec
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import reads_missing
-from ybs.conductor.admission import texts_after
 from ybs.conductor.home import Workplace
 from ybs.config.sections import AcpAgent
 from ybs.core.call_ids import CallIds
@@ -24,13 +24,15 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolFinished, ToolStarted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.paths.names import shown_name
+from ybs.security.paths.path_text import quoted, spelled
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.builtin.delete_file import DeleteFile, DeleteFileArguments
 from ybs.tools.builtin.write_file import WriteFile
 from ybs.tools.calls.describing import one_line, title_of
-from ybs.tools.editing.changes import file_change
-from ybs.tools.editing.diff import diff_of_change
+from ybs.tools.editing.changes import FileEdit, file_change, text_diff
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there
 from ybs.tools.toolbox import LocalToolbox
@@ -40,7 +42,8 @@ from ybs.tools.workspace import Workspace
 MOST_CHARS: Final = 5_000_000
 _MOST_SHOWN: Final = 20_000  # characters of an output
 _LONGEST_TITLE: Final = 120
-#: The tool of ybs's that does the same, and the most that it may do, by the kind that an agent gives its call.
+#: The tool of ybs's that does the same, and the most that it may do, by the kind that an agent gives its call, which `Wish.tool` takes at its word
+#: only where that means more than what the call holds.
 _TOOLS: Final[Mapping[str, tuple[str, Effect]]] = {
     "read": ("read_file", "read"),
     "search": ("search_files", "read"),
@@ -52,14 +55,28 @@ _TOOLS: Final[Mapping[str, tuple[str, Effect]]] = {
     "fetch": ("web_fetch", "execute"),
 }
 _OTHER: Final[tuple[str, Effect]] = ("agent_request", "execute")
+_CHANGING: Final = ("write", "edit")
+_VERBS: Final[Mapping[Effect, str]] = {
+    "read": "Read",
+    "write": "Write",
+    "edit": "Edit",
+    "delete": "Delete",
+}
 
 
 class ProposedChange(Struct, frozen=True, kw_only=True):
-    """A file as an agent wants to change it; no `before`: it is new."""
+    """A file as an agent wants to change it; no `before`: it is new. `content` is all that the file would hold, as ybs has worked it out."""
 
     path: str
     before: str | None
     after: str
+    content: str | None = None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts as a call of the tool that edits has them, and what they come to."""
+        texts = {"old_text": self.before or "", "new_text": self.after}
+        return texts if self.content is None else texts | {"content": self.content}
 
     def told(self, roots: Roots) -> FileChange:
         """Return it as ybs tells it."""
@@ -78,6 +95,10 @@ class Wish(Struct, frozen=True, kw_only=True):
     changes: tuple[ProposedChange, ...] = ()
     raw: Raw = Raw(b"null")
 
+    def place(self, roots: Roots) -> Path:
+        """Return the folder that its command runs in, as the agent says."""
+        return Path(os.path.normpath(roots.folder / self.folder))
+
     @property
     def is_new(self) -> bool:
         """Whether none of the files is there, whatever the agent says."""
@@ -85,10 +106,24 @@ class Wish(Struct, frozen=True, kw_only=True):
 
     @property
     def tool(self) -> tuple[str, Effect]:
-        """The tool of ybs's that would do it, and the most that it may do."""
-        if self.kind == "edit" and self.is_new:
-            return "write_file", "write"
-        return _TOOLS.get(self.kind, _OTHER)
+        """The tool of ybs's that would do it, and the most that it may do: a command runs, and changes change, whatever the agent calls them."""
+        if self.command:
+            return _TOOLS["execute"]
+        name, effect = _TOOLS.get(self.kind, _OTHER)
+        if effect != "edit" and not (self.changes and effect == "read"):
+            return name, effect
+        return ("write_file", "write") if self.is_new else _TOOLS["edit"]
+
+    def split(self) -> "list[Wish]":
+        """Return the wish in parts that are one tool's each: changes of files that are there, and new ones."""
+        if self.tool[1] not in _CHANGING:
+            return [self]
+        parts: list[Wish] = []
+        for is_there in (True, False):
+            changes = [each for each in self.changes if os.path.lexists(each.path) == is_there]
+            paths = tuple(dict.fromkeys(each.path for each in changes))
+            parts += [replace(self, changes=tuple(changes), paths=paths)] * bool(changes)
+        return parts or [self]
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -97,18 +132,14 @@ class Wish(Struct, frozen=True, kw_only=True):
             return {"command": self.command}
         given: dict[str, Any] = {}
         if len(self.changes) > 1:
-            given["changes"] = [
-                {"path": each.path, "old_text": each.before or "", "new_text": each.after}
-                for each in self.changes
-            ]
+            given["changes"] = [{"path": each.path} | each.texts for each in self.changes]
         if self.paths:
             given["path"] = self.paths[0]
         if len(self.paths) > 1:
             given["paths"] = list(self.paths)
         if len(self.changes) == 1:
             change = self.changes[0]
-            texts = {"old_text": change.before or "", "new_text": change.after}
-            given |= {"content": change.after} if self.is_new else texts
+            given |= {"content": change.after} if self.is_new else change.texts
         return given or {"title": self.title, "request": self.raw}
 
 
@@ -118,36 +149,79 @@ class _Permission:
     description = "asks for a permission"
     parameters = Raw(b'{"type":"object","additionalProperties":true}')
 
-    def __init__(self, wish: Wish, own: ToolEnvironment, *, only_reads: bool) -> None:
-        self._wish, self._own, self._only_reads = wish, own, only_reads
+    def __init__(
+        self, wish: Wish, edits: Sequence[FileEdit], own: ToolEnvironment, *, only_reads: bool
+    ) -> None:
+        self._wish, self._edits, self._own, self._only_reads = wish, edits, own, only_reads
         self.name, self.effect = wish.tool
         self._given = msgspec.json.decode(msgspec.json.encode(wish.arguments))
 
     def preview(self, arguments: Any) -> Preview:
-        """Show the command, or the difference that it would make."""
-        del arguments
+        """Show what is judged, as a tool of ybs's would: the agent's words for it stand beside that, as what it says."""
+        said = one_line(self._wish.title)[:_LONGEST_TITLE]
+        return replace(self._shown(arguments), said=said)
+
+    def _shown(self, arguments: Any) -> Preview:
         wish, roots = self._wish, self._own.roots
-        diffs = [diff_of_change(each.told(roots)) for each in wish.changes]
-        body = wish.command or "\n".join(diffs)
-        title = " ".join(wish.title.split())[:_LONGEST_TITLE] or f"Call {self.name}"
-        return Preview(title=title, body=body, paths=wish.paths)
+        if wish.command:
+            folder = wish.place(roots)
+            if folder == roots.folder:
+                return Preview(title="Run a shell command", body=wish.command)
+            title = f"Run a shell command in {quoted(roots.show(folder))}"
+            return Preview(title=title, body=wish.command, paths=(str(folder),))
+        if self._edits:
+            shown = [each.preview for each in self._edits]
+            return Preview(
+                title=", ".join(each.title for each in shown),
+                body="\n".join(each.body for each in shown),
+                paths=tuple(path for each in shown for path in each.paths),
+            )
+        found = self._found()
+        names = ", ".join(spelled(roots.show(path)) for path in found)
+        paths = tuple(shown_name(str(path)) for path in found)
+        if self.effect == "delete" and found:
+            body = "\n".join(map(self._removal, wish.paths))
+            return Preview(title=f"Delete {names}", body=body, paths=paths)
+        if names and self.effect in _VERBS:
+            return Preview(title=f"{_VERBS[self.effect]} {names}", paths=paths)
+        body = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
+        return Preview(title=f"Call {self.name}", body=body, paths=paths)
+
+    def _removal(self, path: str) -> str:
+        """Show what would be gone, or say why that cannot be shown."""
+        tool = DeleteFile(self._own.workspace)
+        try:
+            return tool.preview(DeleteFileArguments(path=path)).body
+        except ToolError as error:
+            return str(error)
+
+    def _found(self) -> list[Path]:
+        """Return the paths that it is about, a link that would be deleted as itself. Raises ToolError for one that tools may not touch."""
+        roots, is_write = self._own.roots, self.effect != "read"
+        is_followed = self.effect != "delete"
+        return [
+            roots.resolve(path, is_write=is_write, is_link_followed=is_followed)
+            for path in self._wish.paths
+        ]
 
     def subject(self, arguments: Any) -> Subject:
         """Say what the policy judges. Raises ToolError for a path that tools may not touch."""
         del arguments
         wish, roots = self._wish, self._own.roots
         if wish.command:
-            is_apart = wish.folder and Path(wish.folder) != roots.folder
-            detail = f"in {wish.folder}" if is_apart else ""
+            folder = wish.place(roots)
             return Subject(
-                command=wish.command, detail=detail, is_elsewhere=True, only_reads=self._only_reads
+                command=wish.command,
+                folder="" if folder == roots.folder else roots.show(folder),
+                is_elsewhere=True,
+                only_reads=self._only_reads,
             )
-        is_write = self.effect != "read"
-        found = [roots.resolve(path, is_write=is_write) for path in wish.paths]
-        later = [roots.autorun_part(path) for path in found] if is_write else []
+        found = self._found()
+        asked = zip(found, wish.paths, strict=True) if self.effect != "read" else ()
+        later = (roots.autorun_part(path, name) for path, name in asked)
         return Subject(
             paths=tuple(map(roots.show, found)),
-            is_seen=any(each.before for each in wish.changes),
+            is_seen=bool(self._edits) and all(each.replacements for each in self._edits),
             is_plain=bool(wish.paths),
             autorun_part=next(filter(None, later), ""),
         )
@@ -160,6 +234,15 @@ class _Permission:
                 "a hook changed what another agent asked for, and that cannot be handed on"
             )
         return ToolOutput(output="allowed")
+
+
+def _content(roots: Roots, path: Path) -> bytes | None:
+    """Return what a file holds; None where there is none. Raises ToolError and OSError."""
+    try:
+        with roots.held(path) as place:
+            return read_if_there(place, roots.show(path))[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # nor is its folder there
 
 
 class _ReadArguments(Struct, frozen=True, kw_only=True):
@@ -234,7 +317,7 @@ class Requests:
         gate = self._own.gate.of_agent(name)
         self._gate = gate if is_held else gate.by(gate.policy.elsewhere(lambda: "none"))
         #: The files that it was allowed to change, and has not changed through ybs yet, with what they may hold then.
-        self._allowed: dict[Path, set[str]] = {}
+        self._allowed: dict[Path, bytes] = {}
         self._written: set[str] = set()
 
     def new_id(self, given: str) -> str:
@@ -264,16 +347,47 @@ class Requests:
 
     async def allows(self, wish: Wish, call_id: str) -> bool:
         """Return whether the agent may do what it asks for in a call that has this id here."""
-        arguments = Raw(msgspec.json.encode(wish.arguments))
-        call = ToolCall(id=call_id, name=wish.tool[0], arguments=arguments)
-        result = await self._run(call, _Permission(wish, self._own, only_reads=self._only_reads))
-        if result.is_error:
-            return False
-        if wish.changes:
-            roots = self._own.roots
-            for path in map(roots.resolve, wish.paths):
-                self._allowed[path] = texts_after(wish.arguments, path, roots)
+        for part in wish.split():
+            try:
+                meant, edits = await asyncio.to_thread(self._worked_out, part)
+            except (ToolError, OSError):
+                return False
+            arguments = Raw(msgspec.json.encode(meant.arguments))
+            call = ToolCall(id=call_id, name=meant.tool[0], arguments=arguments)
+            permission = _Permission(meant, edits, self._own, only_reads=self._only_reads)
+            if (await self._run(call, permission)).is_error:
+                return False
+            self._allowed |= {edit.path: edit.after for edit in edits}
         return True
+
+    def _worked_out(self, wish: Wish) -> tuple[Wish, list[FileEdit]]:
+        """Return changes with all that their files would hold, and how that differs from now: this is judged, shown, and agreed to. Raises ToolError and OSError."""
+        if wish.tool[1] not in _CHANGING:
+            return wish, []
+        roots = self._own.roots
+        places = [roots.resolve(each.path, is_write=True) for each in wish.changes]
+        before = {path: _content(roots, path) for path in places}
+        texts = {path: (data or b"").decode(errors="replace") for path, data in before.items()}
+        found = dict.fromkeys(places, 1)
+        for path, change in zip(places, wish.changes, strict=True):
+            old, text = change.before or "", texts[path]
+            is_found = old != "" and old in text
+            texts[path] = text.replace(old, change.after, 1) if is_found else change.after
+            found[path] *= is_found
+        edits = [
+            FileEdit(
+                path=path,
+                shown=(shown := roots.show(path)),
+                before=data,
+                after=(after := texts[path].encode(errors="replace")),
+                diff=text_diff(data, after, shown),
+                replacements=found[path],
+            )
+            for path, data in before.items()
+        ]
+        pairs = zip(places, wish.changes, strict=True)
+        changes = tuple(replace(each, content=texts[path]) for path, each in pairs)
+        return replace(wish, changes=changes), edits
 
     async def read(self, path: str, line: int | None, limit: int | None) -> str:
         """Return the text of a file, its secrets masked. Raises ToolError."""
@@ -304,7 +418,7 @@ class Requests:
             real = self._own.roots.resolve(path, is_write=True)
         except ToolError:
             return False
-        return content in self._allowed.pop(real, ())
+        return content.encode(errors="replace") == self._allowed.pop(real, None)
 
     def _call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         if "\0" in arguments["path"]:

@@ -5,7 +5,6 @@ from base64 import b64decode
 from binascii import Error as BadBase64
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -52,9 +51,7 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
             case TextContentBlock(text=words):
                 typed.append(words)
                 text.append(words)
-            case ResourceContentBlock(uri=uri) if named := _named(
-                uri, is_in_shell="".join(typed).startswith("!")
-            ):
+            case ResourceContentBlock(uri=uri) if named := _named(uri, "".join(typed)):
                 paths.append(path_of(uri) or Path())
                 glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
                 typed.append(" " * bool(glued) + named)
@@ -88,13 +85,17 @@ def _picture(text: str, shown: str = "The picture") -> Image:
     return image_of(data, len(data), kind, shown[:200])[0]
 
 
-def _named(uri: str, *, is_in_shell: bool) -> str:
+def _named(uri: str, before: str) -> str:
     """Return how words name the file that a link leads to: it is attached by ybs, under its own rules.
 
     Nothing where it is not a file, or its name would be read as something else than this file: others may have chosen it.
     """
-    if (path := path_of(uri)) is None or is_in_shell:
-        return quote(str(path)) if path else ""
+    if (path := path_of(uri)) is None:
+        return ""
+    if before.startswith("!"):
+        from ybs.commands.filling import name_in_line  # few link a file in a shell line
+
+        return name_in_line(str(path), before)
     found = _LINES.fullmatch(urlsplit(uri).fragment)
     lines = f":{found[1]}-{found[2] or found[1]}" if found else ""
     name = shown_name(str(path))

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from ybs.config.addresses import is_local, is_loopback, shown_address
+from ybs.config.addresses import is_local, is_loopback, parts_of, shown_address
 from ybs.core.errors import ConfigError, ModelError
 from ybs.core.leases import Lease, Leases
 from ybs.providers.http import failures
@@ -143,16 +143,11 @@ class Patience(Struct, frozen=True, kw_only=True):
 def host_of(endpoint: str) -> str:
     """Return the host name of an address. Raises ConfigError for what is not an http address."""
     try:
-        parts = urlsplit(endpoint)
-        _ = parts.port  # raises ValueError for one that is not a number
-        host = parts.hostname if parts.scheme in {"http", "https"} else None
-    except ValueError:  # it says what stands there, and a password may
-        host = None
-    if not host or not endpoint.isprintable() or " " in endpoint:
+        return parts_of(endpoint, is_own=True).hostname or ""
+    except ValueError as error:
         raise ConfigError(
-            f"{shown_address(endpoint)!r} is not a valid address. Write it like http://127.0.0.1:8080/v1"
-        )
-    return host
+            f"{shown_address(endpoint)!r} is not a valid address: it {error}. Write it like http://127.0.0.1:8080/v1"
+        ) from error
 
 
 def unnamed_place(provider: str, endpoint: str) -> str:

@@ -80,9 +80,11 @@ _APART = SEPARATOR.decode()
 #: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096
-#: What ends a word of a shell's, words of private keys, and what a command may begin behind.
-_WORD_ENDS = lazy(rb"[\s;|&$`()<>]")
-_KEY_WORDS = lazy(rb"[\w+/=-]{40,}")
+#: What in a question ends what may be hidden: no part of an address or a path, and nothing that a shell reads, hides behind a guess.
+#: Then the name before a password, words of private keys, and what a command may begin behind.
+_PLAIN_ENDS = lazy(rb"[^A-Za-z0-9_.~%+=-]")
+_LOGIN_NAME = lazy(rb"[^:]*:[\"']*")
+_KEY_WORDS = lazy(rb"[\w+=-]{16,}")
 _COMMAND_BEGINS = lazy(rb"(?:[;|&(`\n]|\w=[ \t])[ \t\"'\\]*\Z")
 _MOST_GAP = 32
 _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
@@ -368,15 +370,22 @@ def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:
 
 
 def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield the first word of each value that is not known exactly, and of private keys each that is long; nothing of what may be a command."""
+    """Yield of each value that is not known exactly what it begins with, and of private keys each long word; nothing of what may be a command.
+
+    A password in an address hides as a whole or not at all: what it ends with says where the address leads.
+    """
     for start, end, kind in spans:
         if kind == OWN:
             yield start, end, kind
         elif kind == "private-key":
             yield from ((*found.span(), kind) for found in _KEY_WORDS().finditer(data, start, end))
         else:
-            found = _WORD_ENDS().search(data, start, end)
+            if kind == "curl-login" and (name := _LOGIN_NAME().match(data, start, end)):
+                start = name.end()
+            found = _PLAIN_ENDS().search(data, start, end)
             stop = found.start() if found else end
+            if kind == "url-password" and stop < end:
+                continue
             before = data[max(0, start - _MOST_GAP) : start]
             if start < stop and not (kind in GUESSED and _COMMAND_BEGINS().search(before)):
                 yield start, stop, kind

@@ -1,6 +1,7 @@
 """Check the text of a path from a model before any file is looked at."""
 
 import os
+import re
 
 from ybs.core.errors import ToolError
 from ybs.security.paths.names import real_name
@@ -67,6 +68,11 @@ def _can_be_encoded(text: str) -> bool:
 def spelled(path: str) -> str:
     """Return a path so that no other paths look like it in a list."""
     return repr(path) if any(sign in path for sign in ",'\"") else path
+
+
+def quoted(name: str) -> str:
+    """Return a name so that none of it reads as a word beside it: as it is where it is plain, else in quotes."""
+    return name if re.fullmatch(r"[\w./-]+", name) else repr(name)
 
 
 def is_open(path: str) -> bool:

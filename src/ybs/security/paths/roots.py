@@ -275,17 +275,17 @@ class Roots:
         That is what is hidden there, what lies where PATH leads to (`~/npm` for `~/npm/bin`), and each executable file.
         """
         home = os.path.realpath(self.host.home)
-        if not (lies_in(real, home) and any(lies_in(home, root) for root in self._roots)):
+        if not any(lies_in(home, root) and lies_in(real, root) for root in self._roots):
             return ""
-        top = real[len(home) + 1 :].partition("/")[0]
+        top = real[len(home) + 1 :].partition("/")[0] if lies_in(real, home) else ""
         if top.startswith("."):
             return top
         if Path(real).is_file() and os.access(real, os.X_OK):
             return self.show(Path(real))
         for each in self.host.environ.get("PATH", "").split(os.pathsep):
             place = Path(os.path.realpath(each))
-            place = place if str(place.parent) == home else place.parent
-            if str(place) != home and lies_in(str(place), home) and lies_in(real, str(place)):
+            place = place if lies_in(home, str(place.parent)) else place.parent
+            if not lies_in(home, str(place)) and lies_in(real, str(place)):
                 return self.show(place)
         return ""
 

@@ -6,7 +6,7 @@ to reading, any command runs unasked that way, but for what is known to write, d
 person is asked once it was stopped. So a wrong reading of a command costs nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
 from ybs.security.paths.autorun import reason as reason_of
-from ybs.security.paths.path_text import is_open, spelled
+from ybs.security.paths.path_text import is_open, quoted, spelled
 from ybs.security.policy.rules import WHERE, PolicyRule, PolicyRules, Rule, outside_rules
 from ybs.trust.project_rules import ProjectRules
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ybs.security.policy.command_case import CommandCase
 
 BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
+#: Those that a rule of a project's own settings may be about.
+_IN_PROJECT = BUILT_IN | {"git"}
 #: Tools for which "always" means every file of the project.
 _CHANGING = frozenset({"write_file", "edit_file"})
 #: The reason that a person need not be told: they see the mode.
@@ -60,7 +62,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     """What a call is about: the command, or the paths as `Roots.show` writes them.
 
     `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
-    or later sessions act on by themselves. `detail` tells calls apart that the rest does not (other arguments, the folder).
+    or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it.
+    `detail` tells calls apart that the rest does not, in words of ybs's own.
     `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be permanently lost.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
@@ -76,6 +79,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     is_seen: bool = False
     autorun_part: str = ""
+    folder: str = ""
     detail: str = ""
     network: bool = False
     offers_network: bool = False
@@ -174,8 +178,7 @@ class Case:
         if self.command is None:
             return not self.subject.destroys and rule.is_exactly_path(self.subject.paths)
         is_understood = self.command.reading.is_clear or not self.dangers
-        is_more = self.wants_network or self.subject.detail
-        return is_understood and not is_more and rule.is_exactly(self.subject.command)
+        return is_understood and not self.place and rule.is_exactly(self.subject.command)
 
     def is_allowed_by(self, rule: Rule) -> bool:
         """Return whether an allow rule covers all of the call. A command's pattern means the project's folder."""
@@ -183,7 +186,7 @@ class Case:
             return False
         if self.command is None:
             return rule.pattern is None or rule.covers_paths(self.subject.paths)
-        if rule.pattern and self.subject.detail:
+        if rule.pattern and self.place:
             return False
         return rule.allows_command(self.subject.command, self.command.reading)
 
@@ -223,8 +226,9 @@ class Case:
 
     @property
     def place(self) -> str:
-        """What stands behind a rule that counts for the call's folder, or its network, alone."""
-        place = f" {self.subject.detail}" if self.subject.detail else ""
+        """What stands behind a rule that counts for the call's folder, or its network, alone. Grants are compared as texts, so no name may read as one."""
+        place = f" in {quoted(self.subject.folder)}" if self.subject.folder else ""
+        place += f" {self.subject.detail}" if self.subject.detail else ""
         return f"{place} with network" if self.wants_network else place
 
     def with_network(self) -> "Case":
@@ -250,12 +254,14 @@ class Case:
         if self.outside == "needed" and (changed := self.subject.find_changed(self.subject.looks)):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
+        reasons = ["" if reason == BY_MODE or reason in warnings else reason]
+        reasons += [f"it says of it: {said!r}"] if (said := self.preview.said) else []
         return Question(
             call=self.call,
             effect=self.effect,
             preview=self.preview,
             warnings=warnings,
-            reason="" if reason == BY_MODE or reason in warnings else reason,
+            reason="; ".join(filter(None, reasons)),
             grant=grant,
             withheld="" if grant else withheld,
             offers_network=offers_network,
@@ -321,13 +327,16 @@ class Policy:
         trusts_project: Callable[[], bool] = lambda: False,
         chosen: _Chosen | None = None,
         rules: PolicyRules | None = None,
+        projects_rules: Collection[str] = (),
     ) -> None:
         """Read the rules, unless `rules` gives them. Raises ConfigError for an invalid rule.
 
         `find_sandbox` says what stands around commands; it is called for each command that is judged. `asks_each_command`: the
         person's own settings name `run_shell` among the tools to ask about, so even one that can change nothing is asked about.
         `trusts_project` is asked before a command leaves the sandbox unasked: what it does there, the project's own files say.
+        `projects_rules` are those that the project's own settings allow by: see `_allowing`.
         """
+        self._projects_rules = projects_rules
         self._chosen = chosen or _Chosen(safety.mode, safety.ask_before_edits)
         self.find_sandbox = find_sandbox
         self._safety, self._asks_each_command = safety, asks_each_command
@@ -361,6 +370,7 @@ class Policy:
         given: dict[str, Any] = {"safety": self._safety, "rules": self.rules}
         given |= {"find_sandbox": self.find_sandbox, "trusts_project": self._trusts_project}
         given |= {"chosen": self._chosen, "asks_each_command": self._asks_each_command}
+        given |= {"projects_rules": self._projects_rules}
         return Policy(**{**given, **changes})
 
     def grant(self, rule: str, *, is_kept: bool = False) -> None:
@@ -481,7 +491,7 @@ class Policy:
         """Return why a command that the person's own settings let run outside the sandbox does not; empty where it may, None where they do not name it."""
         if not (self._outside and case.command and case.subject.offers_outside):
             return None
-        if self.mode == "deny" or case.subject.detail or case.warnings:
+        if self.mode == "deny" or case.subject.folder or case.warnings:
             return None
         if not case.command.may_leave(self._outside):
             return None
@@ -517,7 +527,7 @@ class Policy:
 
     def _is_granted(self, case: Case) -> bool:
         """Return whether rules or grants cover the call. Where the call has a warning, only a rule for exactly this call covers it."""
-        allow, grants = list(self.rules.of("allow").values()), self.rules.grants
+        allow, grants = self._allowing(case), self.rules.grants
         if not allow and not grants:
             return False
         warns = bool(case.warnings)
@@ -529,6 +539,17 @@ class Policy:
         if not grants.isdisjoint(case.grants) or any(map(case.is_allowed_by, rules)):
             return True
         return command is not None and command.is_covered_by(() if place else rules, grants, place)
+
+    def _allowing(self, case: Case) -> list[Rule]:
+        """Return the rules that may allow the call: a project's own count for commands and for files of the project, by the tool's full name."""
+        is_ordinary = case.name in _IN_PROJECT and not case.subject.is_own
+        return [
+            rule
+            for each, rule in self.rules.of("allow").items()
+            if each.origin != "settings"
+            or each.text not in self._projects_rules
+            or (is_ordinary and rule.tool == case.name)
+        ]
 
     def _question_about_command(self, case: Case, *, is_named: bool) -> str:
         sandbox = self.find_sandbox()

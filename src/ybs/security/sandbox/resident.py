@@ -5,7 +5,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from shutil import Error, copytree
+from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Literal
 
@@ -21,6 +21,7 @@ from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import Places, see, switched_on
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _HOME = "home"
 _TEMPORARY = "temporary"
 _WORK = "work"
@@ -190,17 +191,36 @@ def _copy(home: Path, to: Path) -> None:
         return
     private_file.make_folder(to.parent)
     with TemporaryDirectory(dir=to.parent, prefix=".") as folder:
-        with suppress(OSError, Error):
-            copytree(home, f"{folder}/home", symlinks=True, ignore=_special)
+        _copy_tree(home, Path(folder, "home"))
         with suppress(OSError):  # another one was faster
             os.rename(f"{folder}/home", to)  # noqa: PTH104
 
 
-def _special(folder: str, names: list[str]) -> list[str]:
-    """Return what is neither file nor folder nor link: a socket or pipe that was left behind."""
-    kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
-    modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}  # noqa: PTH118
-    return [name for name, mode in modes.items() if not any(each(mode) for each in kinds)]
+def _copy_tree(home: Path, to: Path) -> None:
+    """Copy files, folders and links by descriptors: the program may be running, and put a link in the place of a folder."""
+    for path, folders, files, here in os.fwalk(home):
+        place = to / Path(path).relative_to(home)
+        place.mkdir(exist_ok=True)
+        for name in (*folders, *files):
+            with suppress(OSError):  # it is gone, or there is no room
+                _copy_entry(here, name, place / name)
+
+
+def _copy_entry(folder: int, name: str, to: Path) -> None:
+    """Copy a file or link of an open folder; not a folder, and no socket or pipe that was left behind."""
+    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        to.symlink_to(os.readlink(name, dir_fd=folder))
+        return
+    handle = os.open(name, _READ, dir_fd=folder)
+    try:
+        facts = os.fstat(handle)
+        if stat.S_ISREG(facts.st_mode):
+            with open(handle, "rb", closefd=False) as source, to.open("xb") as copy:  # noqa: PTH123 - a descriptor
+                copyfileobj(source, copy)
+                os.fchmod(copy.fileno(), stat.S_IMODE(facts.st_mode))
+            os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    finally:
+        os.close(handle)
 
 
 def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:

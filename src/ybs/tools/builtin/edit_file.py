@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, assert_never
 
 from msgspec import Meta, Struct
 
+from ybs.core.cutting import whole_words
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
-from ybs.tools.calls.cut import first_words
 from ybs.tools.editing.changes import ChangingTool, FileEdit
 from ybs.tools.editing.diff import diff_of
 from ybs.tools.editing.syntax import flaw_made
@@ -112,7 +112,7 @@ def _check(shown: str, before: str, after: str) -> None:
         return
     lines = list(enumerate(after.splitlines(), 1))[max(0, flaw.line - 3) : flaw.line + 2]
     around = "\n".join(
-        f"{number}\t{first_words(printable(line), _SHOWN_CHARS)}" for number, line in lines
+        f"{number}\t{whole_words(printable(line), _SHOWN_CHARS)}" for number, line in lines
     )
     raise ToolError(
         f"Nothing was changed: {shown} could not be read any more ({flaw.why} in line {flaw.line}):\n{around}\n"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from ybs.core.cutting import up_to_word
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -15,7 +16,6 @@ from ybs.core.threads import in_thread
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool, positive
-from ybs.tools.calls.cut import up_to_word
 from ybs.tools.reading.images import image_of, media_type_of
 from ybs.tools.searching.walk import Deadline
 from ybs.tools.workspace import Workspace

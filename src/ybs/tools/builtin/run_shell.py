@@ -16,6 +16,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.launcher import bash
+from ybs.security.paths.path_text import quoted
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
@@ -96,8 +97,7 @@ class RunShell(BuiltInTool):
         from ybs.tools.shell.losses import loss  # with the first command
 
         folder = self._folder(arguments)
-        elsewhere = folder != self.workspace.roots.folder
-        detail = f"in {self.workspace.roots.show(folder)}" if elsewhere else ""
+        roots = self.workspace.roots
         starter, in_background = self.workspace.shells.starter, _is_job(arguments)
         is_closed = starter.closes_network
 
@@ -106,8 +106,8 @@ class RunShell(BuiltInTool):
 
         return Subject(
             command=arguments.command.strip(),
-            destroys=loss(arguments.command, folder, self.workspace.roots),
-            detail=detail,
+            destroys=loss(arguments.command, folder, roots),
+            folder="" if folder == roots.folder else roots.show(folder),
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
             in_background=in_background,
@@ -150,7 +150,7 @@ class RunShell(BuiltInTool):
         how = " in the background" if _is_job(arguments) else ""
         how += OUTSIDE if is_outside else " with the network open" if arguments.network else ""
         return Preview(
-            title=f"Run a shell command{how}" + ("" if where == "." else f" in {where}"),
+            title=f"Run a shell command{how}" + ("" if where == "." else f" in {quoted(where)}"),
             body=arguments.command,
             paths=(str(folder),),
         )

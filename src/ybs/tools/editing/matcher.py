@@ -12,8 +12,8 @@ from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
+from ybs.core.cutting import whole_words
 from ybs.core.lazy import lazy
-from ybs.tools.calls.cut import first_words
 from ybs.tools.editing.adapting import (
     Edit,
     EditMatch,
@@ -405,7 +405,7 @@ def _similar(lines: Lines, wanted: list[str]) -> str:
 
 def _numbered(lines: Lines, numbers: list[int]) -> str:
     return "\n".join(
-        f"{number + 1}\t{first_words(lines.all[number], _LONGEST)}" for number in numbers
+        f"{number + 1}\t{whole_words(lines.all[number], _LONGEST)}" for number in numbers
     )
 
 

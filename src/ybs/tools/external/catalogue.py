@@ -10,7 +10,8 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from ybs.config import private_file
-from ybs.config.review import Review
+from ybs.config.document import visible
+from ybs.config.review import Review, VariableUse
 from ybs.config.schema import ToolsSettings
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
@@ -81,7 +82,6 @@ class ProgramTool:
             job = ProgramRun(
                 program=self.program, words=words, given=data, needs=needs, seconds=self.seconds,
                 in_project=self.definition.in_project,
-                keys=self._review.keys if self._review else frozenset(),
             )  # fmt: skip
             ran = await run(job, self._workspace)
         except OSError as error:
@@ -393,7 +393,22 @@ class _Found:
             (workspace.roots.host.config_folder / "plugins").resolve()
         ):
             definitions = [replace(each, in_project=False) for each in definitions]
+        for each in definitions:
+            if each.name.startswith("mcp__"):
+                raise BadDefinition("a name that begins with mcp__ is one of a server's tool")
+            if review and (why := review.why_withheld(self._uses(each, review))):
+                raise BadDefinition(why)
         return [ProgramTool(each, program, workspace, review) for each in definitions]
+
+    def _uses(self, definition: Definition, review: Review) -> list[VariableUse]:
+        """Return the variables that a project's program may have only by a grant; what the person's own settings give it needs none, but for keys."""
+        program, entry, needs = self.candidate.program, self.candidate.entry, definition.needs
+        if not program.is_projects:
+            return []
+        is_own = entry is not None and entry.needs == needs and not program.is_named_by_project
+        names = review.keys.intersection(needs.environment) if is_own else needs.environment
+        place = visible(program.in_project or program.shown)
+        return [VariableUse(name=name, server="", place=place) for name in names]
 
 
 def _chunks(answer: bytes) -> list[bytes]:

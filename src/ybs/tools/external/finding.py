@@ -49,10 +49,14 @@ class ToolCandidate(Struct, frozen=True, kw_only=True):
         return file.data if file is not None else self.sidecar.read_bytes()
 
 
-def candidates(
+def candidates(tools: ToolsSettings, roots: Roots, review: Review | None) -> list[ToolCandidate]:
+    """Return the programs in their order: the settings first, then folder by folder, by name; a project's stand in for none of the person's. Files are looked at."""
+    return sorted(_candidates(tools, roots, review), key=lambda each: each.program.is_projects)
+
+
+def _candidates(
     tools: ToolsSettings, roots: Roots, review: Review | None
 ) -> Iterator[ToolCandidate]:
-    """Yield the programs in their order: the settings first, then folder by folder, by name. Files are looked at."""
     for entry in tools.external:
         if entry.enabled:
             yield _of_entry(entry, roots, review)

@@ -45,6 +45,11 @@ class Program(Struct, frozen=True):
     #: The settings of a trusted project name it, or its folder, wherever that lies.
     is_named_by_project: bool = False
 
+    @property
+    def is_projects(self) -> bool:
+        """Whether it is not the person's own."""
+        return bool(self.in_project) or self.is_named_by_project
+
 
 class ProgramRun(Struct, frozen=True, kw_only=True):
     """One run: `words` stand behind the program, `given` is its input, and it gets what it `needs` and nothing else."""
@@ -53,8 +58,6 @@ class ProgramRun(Struct, frozen=True, kw_only=True):
     words: Sequence[str] = ()
     given: bytes = b""
     needs: ToolNeeds = ToolNeeds()
-    #: The variables that hold keys of providers.
-    keys: frozenset[str] = frozenset()
     seconds: float
     #: It starts in the project, trusted or not.
     in_project: bool = False
@@ -200,18 +203,12 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
         declared=with_git_setting(
             {
                 **project_variables(folder),
-                **{name: environ[name] for name in _given(job) if name in environ},
+                **{name: environ[name] for name in needs.environment if name in environ},
             }
         ),
     )
     command = start.command([*command_of(job.program, environ), *job.words])
     return workspace.shells.starter.start(command, folder, environ, access)
-
-
-def _given(job: ProgramRun) -> list[str]:
-    """Return the variables that a run gets: a program of the project, or one that it names, never has the key of a provider."""
-    is_projects = job.program.in_project or job.program.is_named_by_project
-    return [name for name in job.needs.environment if not (is_projects and name in job.keys)]
 
 
 def input_of(given: bytes) -> BinaryIO | None:

@@ -23,6 +23,7 @@ from ybs.security.sandbox.places import lies_in
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
+from ybs.trust.reach import opened_by
 from ybs.trust.shown import named_in, shown_by
 
 #: What shows that a folder holds a program with all that it needs.
@@ -38,10 +39,9 @@ _REGISTRIES: Final = (
 _REGISTRY_LINE = re.compile(r"^\s*registry\s*=\s*(\S+)", re.MULTILINE)
 
 
-def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
-    """Return what starts a server without a sandbox, in the person's own home. Raises BadServer."""
+def launch_bare(server: Server, workspace: Workspace, start: Start, program: str) -> Launch:
+    """Return what starts a server's program without a sandbox, in the person's own home. Raises BadServer."""
     host, folder = workspace.roots.host, workspace.roots.folder
-    program = _program_of(server, workspace, start)
     plugins = (host.config_folder,)
     if server.is_container and not persons_program(program, environ=host.environ, also=plugins):
         raise BadServer(f"{program} lies in a project or a plugin, and starts no containers")
@@ -51,14 +51,19 @@ def launch_bare(server: Server, workspace: Workspace, start: Start) -> Launch:
 
 
 def resident_of(
-    server: Server, workspace: Workspace, key: str, start: Start, seen: Sequence[str] = ()
+    server: Server,
+    workspace: Workspace,
+    start: Start,
+    program: str,
+    *,
+    key: str,
+    seen: Sequence[str] = (),
 ) -> Resident:
-    """Return a server as a program that the sandbox holds; `key` names its home, `seen` is what a project's sees of that.
+    """Return a server's program as one that the sandbox holds; `key` names its home, `seen` is what a project's sees of that.
 
     Raises BadServer for what may not be shown to it.
     """
     host, folder = workspace.roots.host, workspace.roots.folder
-    program = _program_of(server, workspace, start)
     found, alone = [Path(program)], list[Path]()
     if server.is_own:
         found += named_in(server.args, host)
@@ -108,11 +113,11 @@ def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
     return [each for path in found for each in _around(path, host, folder)]
 
 
-def _program_of(server: Server, workspace: Workspace, start: Start) -> str:
-    """Return the path of its program: one of the person's PATH, never one of the project by its name alone."""
-    word = workspace.roots.host.with_home(server.command)
+def program_of(server: Server, workspace: Workspace, start: Start) -> str:
+    """Return the path of its program: one of the person's PATH, never one of the project by its name alone. Raises BadServer."""
+    word = server.command
     if "/" in word:
-        path = os.path.normpath(start.folder / word)
+        path = opened_by(word, str(start.folder), str(workspace.roots.host.home))
         if not os.path.isfile(path):  # noqa: PTH113
             why = f": {WHY_APART}" if start.is_apart and not word.startswith("/") else ""
             raise BadServer(f"there is no file {server.command}{why}")

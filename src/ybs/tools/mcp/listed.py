@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ybs.config.tree import is_list, is_object
+from ybs.core.cutting import whole_words
 from ybs.security.marks import marked, marked_data
 from ybs.tools.parameters import CHOICES, fitting, target
 
@@ -136,8 +137,11 @@ def _target(branch: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str
 
 def cleaned(text: str, most: int = _MOST_DESCRIPTION) -> str:
     """Return words of a server with signs in place of characters that nobody sees, and not longer than anybody needs."""
-    text = marked(text.strip()[: most + 1])[0]
-    return text if len(text) <= most else text[: most - 1] + "…"
+    text = text.strip()
+    beginning = whole_words(text, most)
+    shown = marked(beginning)[0]
+    is_whole = len(beginning) == len(text) and len(shown) <= most
+    return shown if is_whole else f"{whole_words(shown, most - 1).rstrip()}…"
 
 
 def full_name(server: str, tool: str) -> str:

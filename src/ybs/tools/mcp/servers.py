@@ -28,7 +28,7 @@ from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.mcp.connection import Connection, OpenConnection, remedies_for
-from ybs.tools.mcp.launching import key_of, launch_bare, resident_of
+from ybs.tools.mcp.launching import key_of, launch_bare, program_of, resident_of
 from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
@@ -343,23 +343,27 @@ class Servers:
     def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
         """Return the launch of a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
         start = self._start_of(server)
-        seen = self._seen_by(server) if server.is_projects else ()
+        workspace, program = self._workspace, program_of(server, self._workspace, start)
+        seen = self._seen_by(server, program) if server.is_projects else ()
         if is_held:
-            key = key_of(server, None if start.is_apart else self._workspace.roots.folder)
-            launch = self._surface.start(resident_of(server, self._workspace, key, start, seen))
+            key = key_of(server, None if start.is_apart else workspace.roots.folder)
+            resident = resident_of(server, workspace, start, program, key=key, seen=seen)
+            launch = self._surface.start(resident)
         else:
-            launch = launch_bare(server, self._workspace, start)
+            launch = launch_bare(server, workspace, start, program)
         return self._workspace.shells.marked(launch)
 
-    def _seen_by(self, server: Server) -> tuple[str, ...]:
-        """Look again, before each start, at all that a project's server reaches; return what it sees of the project. Raises Refused."""
+    def _seen_by(self, server: Server, program: str) -> tuple[str, ...]:
+        """Look again, before each start, at all that a project's server reaches; return what it sees of the project. Raises Refused.
+
+        Its `program` counts by the path that is opened: what its words come to with variables in place was not shown.
+        """
         from ybs.trust.decision import reach_unchanged  # few projects have servers
 
         roots = self._workspace.roots
+        words = (program, *server.words) if "/" in server.command else server.words
         try:
-            found = reach_unchanged(
-                self._surface.review(), server.words, roots.folder, roots.host.home
-            )
+            found = reach_unchanged(self._surface.review(), words, roots.folder, roots.host.home)
         except ToolError as error:
             raise Refused(
                 f"{error}, so it is not started: trust the project again (ybs trust)"

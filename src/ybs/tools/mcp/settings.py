@@ -8,9 +8,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ybs.config.report import mask_words
+from ybs.config.addresses import parts_of
+from ybs.config.report import mask_address, mask_words
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import Unset, replace_references
+from ybs.config.variables import Unset, has_reference, replace_references
 from ybs.core.decoding import decodable
 from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.vault import own_secrets
@@ -176,11 +177,7 @@ class Server(Struct, frozen=True, kw_only=True):
         """Return one line that says what is started or reached, without keys that stand in it or what stands behind a `?`."""
         if not self.url:
             return " ".join([self.command, *mask_words(self.args)])
-        place, question, _ = self.url.partition("?")
-        scheme, slashes, rest = place.partition("://")
-        host, slash, path = rest.partition("/")
-        shown = f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
-        return f"{shown}?…" if question else shown
+        return mask_address(self.url)
 
     @property
     def needs(self) -> str:
@@ -253,14 +250,22 @@ def server_of(name: str, entry: Any) -> Server:
 def _problem_of(server: Server) -> str:
     if bool(server.command) == bool(server.url):
         return "it needs either a command or a url"
-    if server.url and not server.url.startswith(("https://", "http://", "${")):
-        return "its url does not begin with https:// or http://"
+    if server.url and not has_reference(server.url) and (problem := _problem_of_address(server)):
+        return problem
     if server.type and server.type not in _TRANSPORTS:
         return f"its type is {server.type[:30]!r}, and ybs knows stdio, http and sse"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
     if server.is_projects or server.is_editors:
         return _overreach_of(server, "a project's file" if server.is_projects else "an editor")
+    return ""
+
+
+def _problem_of_address(server: Server) -> str:
+    try:
+        parts_of(server.url, is_own=server.is_own)
+    except ValueError as error:
+        return f"its url {error}"
     return ""
 
 
@@ -306,7 +311,7 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
         return tuple(map(text, values))
 
     try:
-        return replace(
+        ready = replace(
             server,
             command=text(server.command),
             args=words(server.args),
@@ -321,6 +326,9 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
         )
     except Unset as error:
         raise BadServer(f"it names the variable {error}, which is not set") from None
+    if ready.url and (problem := _problem_of_address(ready)):
+        raise BadServer(problem)
+    return ready
 
 
 def secrets_in(section: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:

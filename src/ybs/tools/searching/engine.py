@@ -10,12 +10,12 @@ from subprocess import SubprocessError
 
 from msgspec import Struct, field
 
+from ybs.core.cutting import LONGEST_WORD, from_word, up_to_word
 from ybs.core.errors import Refused, ToolError
 from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.confined import SAID_BY_BUBBLEWRAP, launch_reader
 from ybs.security.sandbox.launch import SandboxView
-from ybs.tools.calls.cut import LONGEST_WORD, from_word, up_to_word
 from ybs.tools.reading.document import PROBE_BYTES, TextFile, wide_encoding
 from ybs.tools.searching.child import ChildOutput, output_of
 from ybs.tools.searching.choice import GlobChoice

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ybs.tools.calls.cut import first_words, from_line, up_to_line
+from ybs.core.cutting import whole_words
+from ybs.tools.calls.cut import from_line, up_to_line
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.shell.terminal_text import as_seen
 
@@ -155,7 +156,7 @@ class OutputWindow:
         if stream not in self._decoders:
             self._decoders[stream] = getincrementaldecoder("utf-8")("replace")
         text = self._decoders[stream].decode(data, final=not data)
-        shown = first_words(text, self._left)
+        shown = whole_words(text, self._left)
         rest = text[len(shown) :]
         self._left = 0 if rest else self._left - len(shown)
         if self._left > 0:

@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rows import every_row
 from ybs.frontends.terminal.drawing.diffs import MAX_DIFF, MAX_NEW, diff_lines, short_diff
@@ -46,6 +48,37 @@ def test_the_names_are_drawn_where_there_are_several_files() -> None:
         *("--- cart.py", "+++ cart.py", "1 -a", "1 +b"),
         *("--- /dev/null", "+++ b.py", "1 +x"),
     ]
+
+    assert drawn(text) == drawn(text, has_names=True)
+
+
+def test_of_a_text_that_is_no_diff_every_line_is_drawn() -> None:
+    for text in (
+        "+note\n+++ hidden\n+++ too",
+        "+++ hidden",
+        "--- first\n+++ second",
+        "@@ -1 +1 @@ hidden\n+a\n@@ -1 +1 @@ too",
+    ):
+        shown = "\n".join(drawn(text))
+        assert [line for line in text.split("\n") if line.rpartition(" ")[2] not in shown] == []
+
+
+#: Lines as they could be told apart from others by how they begin.
+_BEGINNINGS = st.sampled_from(
+    ["", "+", "++ ", "+++ ", "-", "-- ", "--- ", "@@ -1 +1 @@ ", "\\ ", " "]
+)
+
+
+@given(st.lists(_BEGINNINGS, min_size=1, max_size=12), st.sampled_from(["", "+"]), st.booleans())
+def test_no_line_is_left_out_whatever_it_begins_with(
+    beginnings: list[str], sign: str, has_names: bool
+) -> None:
+    words = [f"word{place}." for place in range(len(beginnings))]
+    lines = [f"{sign}{each}{word}" for each, word in zip(beginnings, words, strict=True)]
+    shown = drawn("\n".join(lines), has_names=has_names)
+    has_one_name = not (sign or has_names) and beginnings[:3] == ["--- ", "+++ ", "@@ -1 +1 @@ "]
+    left_out = [word for word in words if not any(word in line for line in shown)]
+    assert left_out in ([], words[:2] if has_one_name else [])
 
 
 def test_a_removed_line_that_looks_like_a_name_is_a_removed_line() -> None:

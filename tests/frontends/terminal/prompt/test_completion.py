@@ -18,6 +18,7 @@ from fake_session import Cue, FakeSession, says
 from hosts import this_host
 from ybs.commands.open import SlashCommands
 from ybs.frontends.terminal.prompt.completion import YbsCompleter
+from ybs.frontends.terminal.prompt.paste import Pastes
 from ybs.security.paths.roots import Roots
 from ybs.session.mentions import mentions_in
 from ybs.session.session import Session
@@ -114,6 +115,28 @@ async def test_within_quotes_only_names_are_offered_that_a_shell_takes_as_they_s
         assert f"{line.removesuffix('cart')}src/cart.py" in found
         assert not any("touch" in each for each in found)
     assert "!cat 'cart;touch x.md'" in await written(completer, "!cat cart", TAB)
+
+
+async def test_a_quote_counts_wherever_it_was_opened_in_a_shell_line(session, project):
+    (project / "design$(id>..").mkdir()
+    (project / "design$(id>../witness).md").touch()
+    pastes = Pastes()
+    pasted = pastes.fold('"pasted', "")
+    completer = YbsCompleter(session, pastes.expand)
+    for begun in (
+        '!!git commit -m "Add new\nsee ',
+        f'!!git commit -m "Add new {"and more words " * 40}see ',
+        '  !git commit -m "see ',
+        f"!!git commit -m {pasted} see ",
+    ):
+        assert not any("$" in each for each in await written(completer, f"{begun}desmd", TAB))
+        assert f"{begun}src/cart.py" in await written(completer, f"{begun}cart", TAB)
+    closed = '!!git commit -m "Add\nnew" '
+    assert f"{closed}'design$(id>../witness).md'" in await written(completer, f"{closed}desmd", TAB)
+
+
+async def test_no_mention_is_offered_in_what_is_sent_as_a_shell_line(completer):
+    assert await written(completer, " !cat @cart") == []
 
 
 async def test_commands_come_with_arguments_and_what_they_do(completer: YbsCompleter):

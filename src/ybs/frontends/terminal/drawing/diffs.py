@@ -17,7 +17,7 @@ MAX_DIFF, MAX_NEW = 40, 12
 _MOST_ROWS, _MOST_CHARACTERS = 3_000, 100_000
 #: Lines longer than this are not compared word by word, nor those that have less than this in common.
 _MOST_COMPARED, _ALIKE = 500, 0.5
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _TAB = 4
 #: A part of a line, from and to, and the attributes that it is drawn with: on and off.
@@ -38,9 +38,14 @@ class _Row(Struct):
 def diff_lines(
     text: str, width: int, paint: Paint, signs: Signs, *, has_names: bool = False
 ) -> list[str]:
-    """Draw a unified diff whole, long lines folded; the names of its files only with `has_names`."""
+    """Draw a unified diff whole, long lines folded; the name of a single file only with `has_names`.
+
+    Nothing else of the text is left out, whatever its lines look like: a question may show what is no diff.
+    """
     lines = unabridged(text.replace("\r\n", "\n")).expandtabs(_TAB).strip("\n").split("\n")
-    rows = _rows(lines, has_names=has_names)
+    rows = _rows(lines)
+    if not has_names and _is_of_one_file(lines, rows):
+        rows = rows[2:]
     if len(rows) <= _MOST_ROWS and len(text) <= _MOST_CHARACTERS:
         _mark_words(rows)
         if paint.has_colour:
@@ -68,22 +73,27 @@ def _name_in(lines: Sequence[str]) -> str:
     return next((name for name in reversed(names) if name != "/dev/null"), "")
 
 
-def _rows(lines: Sequence[str], *, has_names: bool) -> list[_Row]:
+def _is_of_one_file(lines: Sequence[str], rows: Sequence[_Row]) -> bool:
+    """Return whether the names of a single file, and then its changes, begin the diff."""
+    names = [place for place, row in enumerate(rows) if row.sign == "n"]
+    return names == [0, 1] and _HUNK.fullmatch("".join(lines[2:3])) is not None
+
+
+def _rows(lines: Sequence[str]) -> list[_Row]:
     rows: list[_Row] = []
     old = new = old_left = new_left = 0
-    is_new = False
-    numbered = False
+    is_new = numbered = has_left = False
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        if found := _HUNK.match(line):
-            counts = [int(count or 1) for count in found.groups()]
-            old, old_left, new, new_left = counts
-            rows += [_Row("@", line)] if numbered else []
+        is_in_hunk = old_left > 0 or new_left > 0
+        if found := _HUNK.fullmatch(line):
+            old, old_left, new, new_left = (int(count or 1) for count in found.groups()[:4])
+            rows += [_Row("@", found[5])] if numbered or found[5] else []
             numbered = True
-        elif old_left <= 0 and new_left <= 0 and line.startswith("--- ") and after[:4] == "+++ ":
-            is_new, numbered = line == "--- /dev/null", False
-            rows += [_Row("n", line)] if has_names else []
-        elif not numbered and line.startswith("+++ "):
-            rows += [_Row("n", line)] if has_names else []
+        elif has_left or (not is_in_hunk and line.startswith("--- ") and after[:4] == "+++ "):
+            # The two lines of names, of which the first has been seen to stand before the second.
+            is_new, numbered = is_new if has_left else line == "--- /dev/null", False
+            has_left = not has_left
+            rows.append(_Row("n", line))
         elif (sign := line[:1]) in ("+", "-", " ") and line:
             number = old if sign == "-" else new
             rows.append(_Row(sign, line[1:], number if numbered else None, is_of_new_file=is_new))
@@ -146,7 +156,7 @@ def _colour(rows: Sequence[_Row], name: str) -> None:
 def _drawn(row: _Row, digits: int, width: int, paint: Paint, signs: Signs) -> Iterator[str]:
     margin = "    " if width >= NARROW else "  "
     if row.sign not in ("+", "-", " ") or not row.sign:
-        text = signs.more if row.sign == "@" else row.text
+        text = signs.more * (row.sign == "@") + row.text
         for index, piece in enumerate(wrap_words(text, width - cells(margin) - 2)):
             shown = margin + "  " * bool(index) + piece
             yield paint.bold(shown) if row.sign == "n" else paint.dim(shown) if text else ""

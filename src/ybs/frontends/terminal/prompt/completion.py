@@ -1,7 +1,7 @@
 """Completion in the prompt: `/command` at its beginning, `@path` in the words, paths on Tab behind `!`."""
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit.application import get_app
@@ -50,8 +50,9 @@ STYLE = {
 class YbsCompleter(Completer):
     """Offers commands and paths. It never waits for the disk but for the very first look."""
 
-    def __init__(self, session: TerminalSession) -> None:
-        self._session = session
+    def __init__(self, session: TerminalSession, expand: Callable[[str], str] = str) -> None:
+        """`expand` puts what was pasted in its place."""
+        self._session, self._expand = session, expand
         self._index: tuple[Workspace, FileIndex] | None = None
 
     @property
@@ -79,9 +80,10 @@ class YbsCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterable[Completion]:
         """Yield the completions for the text before the cursor, from the current index."""
-        line = document.current_line_before_cursor[-_MOST_LINE:]
         if _is_shell(document):
-            return self._shell_paths(line) if complete_event.completion_requested else ()
+            is_wanted = complete_event.completion_requested
+            return self._shell_paths(document.text_before_cursor) if is_wanted else ()
+        line = document.current_line_before_cursor[-_MOST_LINE:]
         if _COMMAND.match(document.text_before_cursor) and document.cursor_position_row == 0:
             return self._commands(line)
         return self._mentions(line)
@@ -100,17 +102,14 @@ class YbsCompleter(Completer):
                 mention + ("" if is_folder else " "), -length, display=_path_row(path, _room())
             )
 
-    def _shell_paths(self, line: str) -> Iterator[Completion]:
-        from shlex import quote  # few complete in a shell line
+    def _shell_paths(self, text: str) -> Iterator[Completion]:
+        from ybs.commands.filling import name_in_line  # few complete in a shell line
 
-        from ybs.commands.filling import quote_at
-
-        word = re.split(r"[\s=|&;<>(!]", line)[-1]
-        is_bare = quote_at(line[: len(line) - len(word)].lstrip("!")) == ""
+        word = re.split(r"[\s=|&;<>(!]", text)[-1]
+        before = self._expand(text[: len(text) - len(word)])
         for path in self.index.find(word.strip("'\""), MOST_PATHS):
-            # Within quotes, or where that is not certain, no name is offered that a shell would not take as it stands.
-            if path.isprintable() and (is_bare or quote(path) == path):
-                yield Completion(quote(path), -len(word), display=_path_row(path, _room()))
+            if path.isprintable() and (name := name_in_line(path, before)):
+                yield Completion(name, -len(word), display=_path_row(path, _room()))
 
     def _commands(self, line: str) -> Iterator[Completion]:
         session: Any = self._session
@@ -124,7 +123,7 @@ class YbsCompleter(Completer):
 
 
 def _is_shell(document: Document) -> bool:
-    return document.text_before_cursor.startswith("!")
+    return document.text_before_cursor.lstrip().startswith("!")  # as the draft is sent
 
 
 def _names(typed: str, line: str, commands: "Iterable[SlashCommand]") -> Iterator[Completion]:

@@ -126,7 +126,7 @@ class Prompt:
         """Complete from now on; what that needs is loaded after the first drawing."""
         self.app.style = Style.from_dict(STYLE)
         self._menu = menu(self._desk.canvas.signs.more)
-        self.draft.completer = YbsCompleter(session)
+        self.draft.completer = YbsCompleter(session, self.draft.pastes.expand)
         self.draft.complete_while_typing = Condition(lambda: True)
         if self.draft.text:  # who began before gets the menu now
             with set_app(self.app):

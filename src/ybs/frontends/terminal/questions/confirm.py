@@ -247,9 +247,10 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
     if question.effect == "execute":
         is_closed = question.offers_network and not question.needs_network
         sandbox = f"{sandbox}, no network" if is_closed else sandbox
-        sandbox = "outside the sandbox" if " outside the sandbox" in preview.title else sandbox
+        said = preview.title.removeprefix("Run a shell command")  # a folder's name may stand behind
+        sandbox = "outside the sandbox" if said.startswith(" outside the sandbox") else sandbox
         place = next(iter(preview.paths), folder)
-        how = " in the background" if " in the background" in preview.title else ""
+        how = " in the background" if said.startswith(" in the background") else ""
         return unabridged(f"{name} wants to run{how}, in {host.short(place)}, {sandbox}")
     what = preview.title[:1].lower() + preview.title[1:]
     # What is ybs's own says its place itself.
