@@ -1,5 +1,6 @@
 """Keys that were saved: where they lie, and who gets them."""
 
+import json
 import os
 import stat
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
+from ybs.config import key_store, private_file
 from ybs.config.host import Host
 from ybs.config.key_store import (
     forget_key,
@@ -25,6 +27,7 @@ from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import AuthError
 from ybs.providers.http.client import HttpClient
 from ybs.providers.registry import chosen_provider, client_of, create_model
+from ybs.security.firewall.masking import Firewall
 
 KEY = "sk-" + "k" * 30
 
@@ -32,6 +35,7 @@ KEY = "sk-" + "k" * 30
 @pytest.fixture(autouse=True)
 def _no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
+    monkeypatch.setattr(key_store, "fetched", [])
 
 
 def test_a_key_is_saved_for_its_owner_alone_and_given_to_its_provider_and_host_alone() -> None:
@@ -74,6 +78,7 @@ def test_the_keyring_holds_the_key_where_it_works_and_the_file_where_it_does_not
     assert KEY not in key_file(this_host()).read_text()
     assert stored_key(this_host(), "openai", "a") == KEY
     assert keys_in_file(this_host()) == []
+    assert key_store.fetched == [KEY]
 
     def locked(*_: str) -> None:
         raise RuntimeError("locked")
@@ -176,3 +181,22 @@ def test_another_port_or_scheme_does_not_get_the_key(address: str, is_sent: bool
     config = Config(llm=LlmSettings(provider="openai", endpoint=address))
     client = client_of(this_host(), chosen_provider(this_host(), config), config)
     assert (client.account == HttpClient(client.site, secret=KEY).account) is is_sent
+
+
+async def test_a_key_of_the_keyring_is_masked_from_when_it_is_fetched(monkeypatch) -> None:
+    held = {
+        "openai@api.openai.com": "gateway-key-of-monday",
+        "mcp:x@h": '{"tokens": {"access_token": "login-of-tuesday"}}',
+    }
+    ring = SimpleNamespace(get_password=lambda _, name: held.get(name))
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    names = ("openai@api.openai.com", "mcp:x@h", "gone@h")
+    private_file.replace(key_file(this_host()), json.dumps(dict.fromkeys(names, "")).encode())
+    firewall = Firewall(own=())
+    text = "use gateway-key-of-monday and login-of-tuesday"
+    assert firewall.mask(text, "notes") == text
+    config = Config(llm=LlmSettings(provider="openai", model="m"))
+    await create_model(Host.of({"HOME": str(this_host().home)}), config).aclose()
+    stored_key(this_host(), "mcp:x", "h")
+    stored_key(this_host(), "gone", "h")
+    assert not {"monday", "tuesday"} & set(firewall.mask(text, "notes").replace("-", " ").split())

@@ -82,6 +82,7 @@ def run(
     launch = backend.launch(
         ("/bin/sh", "-c", command), folder, environ, Access(read_only=read_only)
     )
+    assert launch.writable == (() if read_only else backend.places.writable)
     process = spawn(launch, folder, os.getuid())
     out, err = process.communicate(timeout=50)
     return process.returncode, out, err

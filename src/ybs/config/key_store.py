@@ -45,6 +45,8 @@ SAVED = "saved"
 #: Stands in the file for a key that the keyring holds.
 IN_KEYRING = ""
 _MOST_BYTES = 4_000_000
+#: The keys and tokens of logins that came from the keyring, for every vault of this process to mask; it only grows.
+fetched: list[str] = []
 
 
 class _Login(Struct):
@@ -138,9 +140,12 @@ def _from_keyring(name: str) -> str | None:
     if (keyring := _keyring()) is None:
         return None
     try:
-        return keyring.get_password(SERVICE, name)
+        key = keyring.get_password(SERVICE, name)
     except Exception:  # a backend of the desktop's own: locked, gone, or failing in its own way
         return None
+    secrets = tokens_in(key or "") if (key or "").startswith("{") else [key] if key else []
+    fetched.extend(each for each in secrets if each not in fetched)
+    return key
 
 
 def _into_keyring(name: str, key: str) -> bool:
@@ -149,9 +154,9 @@ def _into_keyring(name: str, key: str) -> bool:
         return False
     try:
         keyring.set_password(SERVICE, name, key)
-        return keyring.get_password(SERVICE, name) == key
     except Exception:  # as above: the key goes to a file then
         return False
+    return _from_keyring(name) == key
 
 
 def _out_of_keyring(name: str) -> None:

@@ -23,6 +23,12 @@ PROJECT_SIGNS = (
 )
 SYSTEM_FILE = Path("/etc/ybs/config.json")
 
+#: Programs, libraries and their settings: the same for everybody on the machine.
+SYSTEM: Final = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"),
+    *("/nix", "/gnu", "/snap"),
+)
+
 #: How the file ends that describes a tool beside its program.
 SIDECAR: Final = ".tool.json"
 

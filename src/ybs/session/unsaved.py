@@ -3,6 +3,9 @@
 Before a call looks at a file the editor is asked for it; where it holds another text than the disk, that is read in the file's
 place (`Roots.unsaved`). Before an edit the text is saved, as the person would do it: so undo brings back what they saw. After it the
 editor is handed the new text. Commands see what is saved.
+
+An editor opens a path with the person's rights, and follows the links that it finds then. So while a command runs that could put one
+there, it is neither asked nor handed anything: tools read and change what is saved.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +28,7 @@ from ybs.core.threads import in_thread
 from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there, write_atomically
+from ybs.tools.shell.orphans import lent
 
 _FORMATTED: Final = (
     "\nThe editor changed the file when it saved it. Read it again before you change it."
@@ -109,13 +113,14 @@ class Unsaved(TurnHook):
         if roots is None or (editor := self._editor) is None or not editor.reads:
             return
         roots.unsaved.pop(path, None)
-        try:
-            saved = await self._saved(path)
-        except (ToolError, OSError):
-            return  # what no tool may read, no editor is asked for
-        if saved is not None and is_binary(saved):
-            return
-        text = await editor.read(path)
+        with lent(str(path)) as is_lent:
+            try:
+                saved = await self._saved(path)
+            except (ToolError, OSError):
+                return  # what no tool may read, no editor is asked for
+            if not is_lent or (saved is not None and is_binary(saved)):
+                return
+            text = await editor.read(path)
         document = TextFile(saved or b"")
         if text is None or text.replace("\r\n", "\n") == document.text:
             return
@@ -144,8 +149,7 @@ class Unsaved(TurnHook):
                 await self._save(self.roots, path, self.roots.unsaved.pop(path))
 
     async def _save(self, roots: Roots, path: Path, data: bytes) -> None:
-        await self._hand(path, data)
-        if await self._saved(path) != data:
+        if await self._handed(path, data) != data:
             await in_thread(partial(_write, roots, path, data))
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -159,13 +163,16 @@ class Unsaved(TurnHook):
             self.roots.unsaved.pop(path, None)
             data = None if result.is_error else await self._saved(path)
             if data is not None and not is_binary(data):
-                await self._hand(path, data)
-                is_same &= await self._saved(path) == data
+                is_same &= await self._handed(path, data) == data
         return result if is_same else replace(result, output=result.output + _FORMATTED)
 
-    async def _hand(self, path: Path, data: bytes) -> None:
-        if (editor := self._editor) is not None:
-            await editor.write(path, TextFile(data).raw)
+    async def _handed(self, path: Path, data: bytes) -> bytes | None:
+        """Hand the editor a text where that is safe, and return what the disk has then. Raises ToolError and OSError."""
+        with lent(str(path)) as is_lent:
+            if is_lent and (editor := self._editor) is not None:
+                await self._saved(path)
+                await editor.write(path, TextFile(data).raw)
+            return await self._saved(path)
 
     def _path_in(self, call: ToolCall) -> Path | None:
         """Return the file that a call names, if tools may touch it."""

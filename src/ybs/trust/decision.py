@@ -35,6 +35,9 @@ from ybs.trust.files import Untrustable, read_one
 from ybs.trust.reach import Command, CommandReach, reach
 from ybs.trust.wording import difference
 
+_UNSHOWN = (
+    "is too large, or not text: where it changes later you are asked again, and shown no difference"
+)
 #: The text of a file is kept for showing a difference, up to this size.
 MOST_KEPT = 64_000
 MOST_KEPT_IN_ALL = 1_000_000
@@ -46,7 +49,7 @@ _FIELDS = (("=I", 0), ("=q", 0x50), ("=I", 0x58))
 
 
 class TrustedFile(Struct, frozen=True):
-    """What a record knows of a file. `text` is empty where it was too large to be kept."""
+    """What a record knows of a file. `text` is empty where none is kept (`_texts_of`)."""
 
     digest: str
     text: str = ""
@@ -114,9 +117,11 @@ def judge(
     if record is not None and not _lies_there(host, record.place, folder):
         changes.insert(0, REPLACED)
     is_known = record is not None and not changes
+    texts = {} if is_known else _texts_of(files)
+    unshown = [path for path, text in texts.items() if not text and files[path].data]
     return Review(
         folder=folder,
-        items=items,
+        items=(*items, *(Item(place=visible(e), words=_UNSHOWN, asks=False) for e in unshown)),
         files=files,
         is_trusted=is_known or once,
         once=once and not is_known,
@@ -197,12 +202,8 @@ def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None
     """Trust exactly what was reviewed, with these uses of variables beside those that were granted. Raises ConfigError and OSError."""
     if review.problem:
         raise ConfigError(f"{visible(str(review.folder))} cannot be trusted: {review.problem}")
-    room = MOST_KEPT_IN_ALL
-    kept: dict[str, TrustedFile] = {}
-    for path, file in review.files.items():
-        text = _text_of(file.data) if len(file.data) <= min(MOST_KEPT, room) else ""
-        room -= len(text)
-        kept[path] = TrustedFile(file.digest, text)
+    texts = _texts_of(review.files)
+    kept = {path: TrustedFile(file.digest, texts[path]) for path, file in review.files.items()}
     variables = (*review.granted, *uses)
     place = place_of(host, review.folder)
     record = _Record(folder=str(review.folder), files=kept, variables=variables, place=place)
@@ -272,19 +273,26 @@ def _changes(
 
 
 def _change(path: str, was: TrustedFile, now: ProjectFile) -> FileDifference:
-    text = _text_of(now.data) if len(now.data) <= MOST_KEPT else ""
+    text = _text_of(now.data)
     if was.digest.removesuffix("+x") == now.digest.removesuffix("+x"):
         may = "may be run now" if now.is_executable else "may not be run any more"
         return FileDifference(path=visible(path), what=may)
-    if not was.text or not text:
-        return FileDifference(path=visible(path), what=f"has changed ({len(now.data):,} bytes now)")
-    return FileDifference(
-        path=visible(path), what="has changed", difference=difference(was.text, text)
-    )
+    shown = difference(was.text, text) if was.text and text else ""
+    size = "" if shown else f" ({len(now.data):,} bytes now, no difference can be shown)"
+    return FileDifference(path=visible(path), what=f"has changed{size}", difference=shown)
+
+
+def _texts_of(files: Mapping[str, ProjectFile]) -> dict[str, str]:
+    """Return the texts that a record keeps, from which a difference can be shown; nothing of a file where none will be."""
+    room, texts = MOST_KEPT_IN_ALL, dict[str, str]()
+    for path, file in files.items():
+        text = _text_of(file.data) if len(file.data) <= room else ""
+        room -= len(text)
+        texts[path] = text
+    return texts
 
 
 def _text_of(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return ""
+    """Return a file as text, other bytes as escapes; nothing for one that is too large, or no text."""
+    is_text = len(data) <= MOST_KEPT and b"\0" not in data
+    return data.decode(errors="backslashreplace") if is_text else ""

@@ -41,6 +41,7 @@ from ybs.trust.grants import (
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
 from ybs.trust.reach import reach
+from ybs.trust.shown import items_of_servers
 from ybs.trust.wording import (
     Find,
     commands_in,
@@ -174,6 +175,7 @@ class ProjectLayer:
         if items:
             files[self.file.name] = ProjectFile(text.encode())
         items += items_of_commands(self.file.name, self.powerful.values, reached)
+        items += items_of_servers(self.file.name, self.powerful.values, host, folder)
         for name in CLAUDE_SETTINGS:
             if hooks := self._claude_hooks.get(name):
                 wanted = [*items_of_settings(name, {"hooks": hooks})]
@@ -185,8 +187,11 @@ class ProjectLayer:
             return None
         if self.servers is not None:
             servers = {_SERVERS: self.servers.tree.get(_SERVERS)}
-            items += items_of_settings(MCP_FILE, servers)
-            items += items_of_commands(MCP_FILE, servers, reached)
+            items += [
+                *items_of_settings(MCP_FILE, servers),
+                *items_of_commands(MCP_FILE, servers, reached),
+                *items_of_servers(MCP_FILE, servers, host, folder),
+            ]
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
         items += items_of_files(files)

@@ -551,6 +551,30 @@ async def test_an_editor_is_asked_for_no_file_that_tools_may_not_read(clients, p
     assert "fs/read_text_file" not in methods
 
 
+async def test_an_editor_is_asked_and_told_nothing_while_a_command_may_exchange_folders(
+    clients: Any, project: Path
+):
+    (project / "a.txt").write_text("saved\n")
+    model = ScriptedModel(
+        [
+            call("run_shell", command="exec sleep 60", background=True),
+            call("read_file", path="a.txt"),
+            call("edit_file", path="a.txt", old_text="saved", new_text="changed"),
+            call("shell_job", action="stop", id="job-1"),
+            call("read_file", path="a.txt"),
+            "Done.",
+        ]
+    )
+    editor, options = clients.Editor(**{"a.txt": "typed\n"}), {"sandbox": True, "mode": "auto"}
+    async with clients.edited(project, editor=editor, model=model, offers=clients.ALL, **options):
+        await editor.say(await editor.new(project), link(clients.acp, project / "a.txt"))
+        assert (project / "a.txt").read_text() == "changed\n"
+    assert editor.written == []
+    told = [each.messages[-1].output for each in model.requests[2:]]  # type: ignore[union-attr] - tool results
+    assert "typed" not in told[0]
+    assert "typed" in told[-1], "once nothing runs it is asked again"
+
+
 async def test_an_editor_that_offers_no_files_is_asked_for_none(clients: Any, project: Path):
     (project / "a.txt").write_text("saved\n")
     editor = clients.Editor(**{"a.txt": "typed\n"})

@@ -198,16 +198,41 @@ def test_only_an_entry_of_the_persons_own_opens_more_of_the_project(place: Place
 
 
 @pytest.mark.parametrize("others", OTHERS)
-def test_only_an_entry_of_the_persons_own_changes_what_acts_later(place: Place, others):
-    for path in ("clone/.git/hooks", "clone/.husky", "bare/refs", "bare/objects"):
+def test_only_an_entry_of_the_persons_own_changes_anything_outside_of_the_project(place, others):
+    for path in ("clone/.git/hooks", ".local/bin", ".cache", "work"):
         (place.home / path).mkdir(parents=True)
-    (place.home / "bare/HEAD").write_text("")
-    for path in ("~/clone/.git", "~/clone/.git/hooks", "~/clone/.husky", "~/bare", "~/bare/refs"):
-        with pytest.raises(BadServer, match="programs act by themselves on what is in"):
+    for path in ("~/clone/.git", "~/clone", "~/.local/bin", "~/.cache", "~/work"):
+        with pytest.raises(BadServer, match="only an entry of your own settings opens"):
             place.resident(command="npx", **others, write=[path])
-        assert place.resident(command="npx", **others, read=[path])
-        assert place.resident(command="npx", write=[path]).writable
-    assert place.resident(command="npx", **others, write=["~/clone"]).writable
+    assert place.resident(command="npx", **others, read=["~/work"]).shown[-1:] == (
+        place.home / "work",
+    )
+    assert place.resident(command="npx", write=["~/work"]).writable == (place.home / "work",)
+
+
+@pytest.mark.parametrize("others", OTHERS)
+@every_row(
+    "word, shown",
+    [
+        ("~/apps/server/dist/index.js", "apps/server/dist/index.js"),
+        ("--root=~/apps/server/dist/index.js", "apps/server/dist/index.js"),
+        ("~/venv/bin/python", "venv"),
+        ("~/data", "data"),
+        ("~/missing", None),
+        ("/usr/bin/env", None),
+        ("/" + "x" * 5_000, None),
+    ],
+)
+def test_around_what_the_entry_of_another_names_nothing_is_shown(word, shown, tmp_path, others):
+    place = Place((tmp_path / others["from"] / word.replace("/", "_")[:40]).resolve())
+    (place.home / "venv/bin").mkdir(parents=True)
+    for name in ("venv/pyvenv.cfg", "venv/bin/python"):
+        (place.home / name).write_text("")
+    word = word.replace("~", str(place.home))
+    expected = () if shown is None else (place.home / shown,)
+    assert place.resident(command="/bin/sh", args=[word], **others).shown == expected
+    if "=" not in word and shown not in (None, "data"):
+        assert place.resident(command=word, **others).shown == expected
 
 
 def test_a_projects_server_without_the_project_sees_the_files_that_the_trust_is_about(place):

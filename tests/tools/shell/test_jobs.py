@@ -42,9 +42,9 @@ async def shells(project: Path) -> AsyncIterator[Shells]:
     await shells.aclose()
 
 
-def start(shells: Shells, command: str, *, most_chars: int = 1000) -> Job:
+async def start(shells: Shells, command: str, *, most_chars: int = 1000) -> Job:
     live = OutputWindow(lambda text: None)
-    return shells.jobs.start(command, Path.cwd(), most_chars=most_chars, live=live)
+    return await shells.jobs.start(command, Path.cwd(), most_chars=most_chars, live=live)
 
 
 def test_a_word_that_may_become_a_token_waits_for_its_end() -> None:
@@ -74,7 +74,7 @@ def test_a_word_that_may_become_a_token_waits_for_its_end() -> None:
 
 @pytest.mark.integration
 async def test_each_reading_gives_what_is_new(shells: Shells, project: Path):
-    job = start(shells, "echo a; while ! [ -e go ]; do sleep 0.01; done; echo b >&2; exit 4")
+    job = await start(shells, "echo a; while ! [ -e go ]; do sleep 0.01; done; echo b >&2; exit 4")
     await job.wait(5)
     assert in_no_time(job.told(2000).output) == "a\n[job-1 running for 0:00]"
     assert in_no_time(job.told(2000).output) == "[no new output]\n[job-1 running for 0:00]"
@@ -86,7 +86,7 @@ async def test_each_reading_gives_what_is_new(shells: Shells, project: Path):
 
 @pytest.mark.integration
 async def test_a_long_output_is_cut_and_whole_in_a_file(shells: Shells):
-    job = start(shells, "seq 1000")
+    job = await start(shells, "seq 1000")
     while job.ended is None:  # on a busy machine it may pause
         await job.wait(5)
     text = job.told(1000).output
@@ -101,7 +101,7 @@ async def test_a_long_output_is_cut_and_whole_in_a_file(shells: Shells):
 @pytest.mark.integration
 async def test_what_is_cut_is_always_in_a_file(shells: Shells):
     for size in (1000 - room._NOTE_ROOM, 1000 - room._NOTE_ROOM + 1):
-        job = start(shells, f"printf '%0{size}d' 0")
+        job = await start(shells, f"printf '%0{size}d' 0")
         assert await comes(lambda job=job: job.ended is not None)
         text = job.told(1000).output
         assert ("left out" in text) == ("[whole output, " in text) == (size > 200)
@@ -109,7 +109,7 @@ async def test_what_is_cut_is_always_in_a_file(shells: Shells):
 
 @pytest.mark.integration
 async def test_a_job_that_ends_by_itself_is_not_called_stopped(shells: Shells):
-    job = start(shells, "kill -SEGV $$")
+    job = await start(shells, "kill -SEGV $$")
     assert await comes(lambda: job.ended is not None)
     await job.stop()
     assert in_no_time(job.state) == "ended with signal SIGSEGV (exit code -11) after 0:00"
@@ -118,7 +118,7 @@ async def test_a_job_that_ends_by_itself_is_not_called_stopped(shells: Shells):
 @pytest.mark.integration
 async def test_waiting_ends_when_output_pauses_and_when_the_time_is_over(shells: Shells):
     loop = asyncio.get_running_loop()
-    talking, silent = start(shells, "echo ready; sleep 60"), start(shells, "sleep 60")
+    talking, silent = await start(shells, "echo ready; sleep 60"), await start(shells, "sleep 60")
     began = loop.time()
     await talking.wait(30)
     await silent.wait(0.05)
@@ -128,7 +128,7 @@ async def test_waiting_ends_when_output_pauses_and_when_the_time_is_over(shells:
 
 @pytest.mark.integration
 async def test_stopping_ends_the_group_and_a_second_time_does_nothing(shells: Shells):
-    job = start(shells, "sleep 60 & echo $! $$; wait")
+    job = await start(shells, "sleep 60 & echo $! $$; wait")
     await job.wait(5)
     pids = [int(pid) for pid in job.output.stdout.text().split()]
     await job.stop()
@@ -141,14 +141,14 @@ async def test_stopping_ends_the_group_and_a_second_time_does_nothing(shells: Sh
 
 @pytest.mark.integration
 async def test_one_that_is_stopped_leaves_nothing_running(shells: Shells):
-    job = start(shells, "exec sleep 60")
+    job = await start(shells, "exec sleep 60")
     await job.stop()
     assert job.ended == Ended(exit_code=-signal.SIGTERM)
 
 
 @pytest.mark.integration
 async def test_stopping_kills_what_ignores_the_polite_signal(shells: Shells):
-    job = start(shells, "trap '' TERM; echo $$; while :; do sleep 0.05; done")
+    job = await start(shells, "trap '' TERM; echo $$; while :; do sleep 0.05; done")
     await job.wait(5)
     await job.stop()
     assert job.ended is not None
@@ -158,7 +158,7 @@ async def test_stopping_kills_what_ignores_the_polite_signal(shells: Shells):
 
 @pytest.mark.integration
 async def test_what_a_job_leaves_running_ends_with_it(shells: Shells):
-    job = start(shells, "sleep 60 & echo $!")
+    job = await start(shells, "sleep 60 & echo $!")
     assert await comes(lambda: job.ended is not None)
     told = job.told(2000).output
     assert await ends(int(told.splitlines()[0]))
@@ -167,7 +167,7 @@ async def test_what_a_job_leaves_running_ends_with_it(shells: Shells):
 
 @pytest.mark.integration
 async def test_jobs_end_with_the_session(shells: Shells):
-    jobs = [start(shells, "echo $$; sleep 60") for _ in range(3)]
+    jobs = [await start(shells, "echo $$; sleep 60") for _ in range(3)]
     for job in jobs:
         await job.wait(5)
     pids = [int(job.output.stdout.text()) for job in jobs]
@@ -181,7 +181,7 @@ async def test_jobs_end_with_the_session(shells: Shells):
 async def test_jobs_end_side_by_side(shells: Shells, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(process, "GRACE_SECONDS", 1.0)
     for _ in range(4):
-        await start(shells, "trap '' TERM; echo; while :; do sleep 0.05; done").wait(5)
+        await (await start(shells, "trap '' TERM; echo; while :; do sleep 0.05; done")).wait(5)
     began = room.monotonic()
     await shells.aclose()
     assert room.monotonic() - began < 4 * 1.0
@@ -190,7 +190,7 @@ async def test_jobs_end_side_by_side(shells: Shells, monkeypatch: pytest.MonkeyP
 @pytest.mark.integration
 async def test_a_job_outlives_the_task_that_started_it(shells: Shells):
     async def turn() -> Job:
-        return start(shells, "sleep 60")
+        return await start(shells, "sleep 60")
 
     task = asyncio.create_task(turn())
     job = await task
@@ -201,20 +201,20 @@ async def test_a_job_outlives_the_task_that_started_it(shells: Shells):
 @pytest.mark.integration
 async def test_the_number_of_jobs_is_bounded(shells: Shells, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(room, "MOST_RUNNING", 2)
-    first = start(shells, "sleep 60")
-    start(shells, "sleep 60")
+    first = await start(shells, "sleep 60")
+    await start(shells, "sleep 60")
     with pytest.raises(ToolError, match=r"2 jobs are running(.|\n)*job-1  running"):
-        start(shells, "sleep 60")
+        await start(shells, "sleep 60")
     await first.stop()
-    assert start(shells, "sleep 60").name == "job-3"
+    assert (await start(shells, "sleep 60")).name == "job-3"
 
 
 @pytest.mark.integration
 async def test_ended_jobs_are_forgotten_in_time(shells: Shells, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(room, "MOST_ENDED", 2)
     for _ in range(4):
-        await start(shells, "true").wait(5)
-    start(shells, "sleep 60")
+        await (await start(shells, "true")).wait(5)
+    await start(shells, "sleep 60")
     assert [job.name for job in shells.jobs.all] == ["job-3", "job-4", "job-5"]
 
 
@@ -222,14 +222,14 @@ async def test_ended_jobs_are_forgotten_in_time(shells: Shells, monkeypatch: pyt
 async def test_a_job_that_is_not_there_is_named_with_those_that_are(shells: Shells):
     with pytest.raises(ToolError, match=r"no job 'job-9'\. The jobs are: none"):
         shells.jobs.find("job-9")
-    job = start(shells, "sleep 60")
+    job = await start(shells, "sleep 60")
     assert shells.jobs.find(" 1 ") is shells.jobs.find("job-1") is job
 
 
 @pytest.mark.integration
 async def test_the_listing_has_a_line_for_each(shells: Shells):
     assert shells.jobs.listing() == "There are no background jobs."
-    start(shells, "sleep 60;\n" + "x" * 100)
+    await start(shells, "sleep 60;\n" + "x" * 100)
     line = shells.jobs.listing()
     assert in_no_time(line).startswith("job-1  running for 0:00  sleep 60; xxx")
     assert line.endswith("x...")
@@ -256,7 +256,7 @@ from ybs.tools.shell.shells import Shells
 async def main():
     shells = Shells(Roots(Host.of(os.environ), Path.cwd()))
     command = "setsid sh -c 'echo $$ > stray; exec sleep 60' & echo $$ > pid; sleep 60"
-    shells.jobs.start(command, Path.cwd(), most_chars=99, live=OutputWindow(print))
+    await shells.jobs.start(command, Path.cwd(), most_chars=99, live=OutputWindow(print))
     while not all(Path(name).exists() and Path(name).read_text() for name in ("pid", "stray")):
         await asyncio.sleep(0.01)
     print("ready", flush=True)
@@ -287,7 +287,7 @@ async def test_ended_commands_are_off_the_watchs_list(shells: Shells):
     read, write = os.pipe()
     watch = shells.watch
     kept, watch._pipe = watch._pipe, write
-    job = start(shells, "true")
+    job = await start(shells, "true")
     await job.wait(5)
     watch._pipe = kept
     os.close(write)
@@ -302,7 +302,7 @@ def test_all_jobs_are_gone_when_the_loop_ends_without_a_close(project: Path):
     pids: list[int] = []
 
     async def main() -> None:
-        job = start(shells, "echo $$; sleep 60")
+        job = await start(shells, "echo $$; sleep 60")
         await job.wait(5)
         pids.append(int(job.output.stdout.text()))
 

@@ -1,5 +1,6 @@
 """Processes that left their group: found by their mark, whatever their numbers."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -10,8 +11,9 @@ import pytest
 
 from processes import is_alive
 from rows import every_row
+from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell import orphans
-from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.orphans import CommandMark, lent
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="strays are only found through /proc"
@@ -124,3 +126,48 @@ def test_where_the_system_tells_nothing_nothing_is_found(monkeypatch: pytest.Mon
     monkeypatch.setattr("builtins.open", closed)
     monkeypatch.setattr(orphans.os, "listdir", closed)
     assert CommandMark.new().end_all(1, 0) == 0
+
+
+async def test_no_path_is_lent_where_a_running_command_may_change_files():
+    mark = CommandMark.new()
+    await mark.begin(Launch((), {}, writable=("/a/project",)))
+    for path, expected in (("/a/project/b/c", False), ("/a/project", False), ("/a/other", True)):
+        with lent(path) as is_lent:
+            assert is_lent is expected, path
+    mark.end_all(os.getpid(), 0)
+    with lent("/a/project/b/c") as is_lent:
+        assert is_lent
+
+
+async def test_a_command_that_never_started_holds_nothing():
+    mark = CommandMark.new()
+    await mark.begin(Launch((), {}, writable=("/a/project",)))
+    del mark
+    with lent("/a/project/b") as is_lent:
+        assert is_lent
+
+
+async def test_a_command_begins_when_what_it_may_change_is_lent_no_longer():
+    launch, mark = Launch((), {}, writable=("/a/project",)), CommandMark.new()
+    with lent("/a/project/b"), lent("/a/project/b"):
+        await CommandMark.new().begin(Launch((), {}, writable=("/a/other",)))
+        beginning = asyncio.create_task(mark.begin(launch))
+        await asyncio.sleep(3 * orphans._WAIT_SECONDS)
+        assert not beginning.done()
+    await beginning
+    with lent("/a/project/b") as is_lent:
+        assert not is_lent
+
+
+async def test_one_that_is_given_up_meanwhile_leaves_no_descriptor():
+    reading_end, writing_end = os.pipe()
+    launch = Launch((), {}, descriptors=(reading_end, writing_end), writable=("/a",))
+    with lent("/a/b"):
+        beginning = asyncio.create_task(CommandMark.new().begin(launch))
+        await asyncio.sleep(0)
+        beginning.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await beginning
+    for descriptor in launch.descriptors:
+        with pytest.raises(OSError, match="Bad file"):
+            os.fstat(descriptor)

@@ -382,7 +382,7 @@ async def test_what_goes_on_writing_in_the_background_does_not_hold_the_call(
 
 @pytest.mark.integration
 async def test_a_buried_shell_is_signalled_no_more(place: Place, monkeypatch: pytest.MonkeyPatch):
-    shell = Shell.start(place.command("true"))
+    shell = await Shell.start(place.command("true"))
     await shell.ended.wait()
     await shell.end()
     sent: list[int] = []

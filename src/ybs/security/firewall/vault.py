@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 
+from ybs.config import key_store
 from ybs.core.lazy import lazy
 from ybs.security.firewall.checks import is_random, is_word
 from ybs.security.firewall.rules import KINDS, OWN
@@ -86,8 +87,18 @@ class Vault:
         #: What stands anywhere in the lines of private keys, in pieces of `_PIECE` bytes.
         self._pieces = set[bytes]()
         self._counts: dict[str, int] = {}
-        #: How many values were learned: with each of them a text may hold more secrets than before.
-        self.learned = 0
+        self._learned = self._fetched = 0
+
+    @property
+    def learned(self) -> int:
+        """How many values were learned: with each of them a text may hold more secrets than before."""
+        self._keep_fetched()
+        return self._learned
+
+    def _keep_fetched(self) -> None:
+        if new := key_store.fetched[self._fetched :]:
+            self._fetched += len(new)
+            self.keep(new)
 
     def keep(self, values: Iterable[str]) -> None:
         """Take more secrets that are known beforehand."""
@@ -95,7 +106,7 @@ class Vault:
             forms = dict.fromkeys(_forms(value)) if len(value) >= LEAST_OWN else {}
             if not forms.keys() <= self._own.keys():
                 self._own |= forms
-                self.learned += 1
+                self._learned += 1
 
     def placeholder(self, kind: str, value: str) -> str:
         """Return the placeholder of the value in this session."""
@@ -106,7 +117,7 @@ class Vault:
             self._values[known] = value
             if "\n" in value:  # a part of it may stand in another text, by itself
                 self._parts |= {part.encode(): kind for part in _PART().findall(value)}
-            self.learned += 1
+            self._learned += 1
         return known
 
     def reserve(self, text: str) -> None:
@@ -122,6 +133,7 @@ class Vault:
 
     def known(self) -> Iterator[tuple[bytes, str]]:
         """Yield the values that are masked wherever they stand, with their kinds."""
+        self._keep_fetched()
         for form in self._own:
             yield form, OWN
         for placeholder, value in list(self._values.items())[-_MOST_KNOWN:]:
@@ -136,7 +148,7 @@ class Vault:
         new = dict.fromkeys(parts, kind)
         if not new.keys() <= self._parts.keys():
             self._parts |= new
-            self.learned += 1
+            self._learned += 1
             for part in new:
                 if not part.lstrip(b"n").startswith(_KEY_HEADS):  # public keys begin so, too
                     starts = range(len(part) - _PIECE + 1)

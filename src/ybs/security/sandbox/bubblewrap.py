@@ -6,11 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ybs.config.paths import SYSTEM
 from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.mounts import checked
-from ybs.security.sandbox.places import SYSTEM, Places, lies_in, system_folders
+from ybs.security.sandbox.places import Places, lies_in, system_folders
 from ybs.security.sandbox.protected import (
     held,
     held_whole,
@@ -107,6 +108,7 @@ class Bubblewrap(Backend):
             environ=variables,
             descriptors=(descriptor,),
             scratch=self.private.path if self.private and shared else "",
+            writable=() if read_only else self.places.writable,
         )
 
     def _arguments(

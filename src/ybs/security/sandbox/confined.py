@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ybs.config.paths import SYSTEM
 from ybs.security.launcher import BUBBLEWRAP, system_program
 from ybs.security.sandbox.launch import Launch, SandboxView
 from ybs.security.sandbox.mounts import checked
-from ybs.security.sandbox.places import SYSTEM, lies_in, system_folders
+from ybs.security.sandbox.places import lies_in, system_folders
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.landlock import Kernel

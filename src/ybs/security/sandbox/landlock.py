@@ -208,6 +208,7 @@ class Landlock(Backend):
             descriptors=(ruleset,),
             before_exec=entry,
             scratch=self.private.path,
+            writable=() if read_only else self.places.writable,
         )
 
     def _seen_path(self, environ: Mapping[str, str]) -> str:

@@ -22,7 +22,8 @@ class Launch(Struct, frozen=True):
 
     `descriptors` are inherited by it, and closed on this side as soon as it was started or could not be.
     `before_exec` runs in the child before the program does; that is slower to start, so None where it can be.
-    `scratch` is a folder of the sandbox's own on this disk, which goes with the session.
+    `scratch` is a folder of the sandbox's own on this disk, which goes with the session. `writable` are the folders in which a
+    sandbox lets it change files; empty where there is no sandbox.
     """
 
     argv: Sequence[str]
@@ -30,6 +31,7 @@ class Launch(Struct, frozen=True):
     descriptors: tuple[int, ...] = ()
     before_exec: Callable[[], None] | None = None
     scratch: str = ""
+    writable: tuple[str, ...] = ()
 
 
 class Access(Struct, frozen=True, kw_only=True):

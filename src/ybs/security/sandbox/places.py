@@ -11,6 +11,7 @@ from time import monotonic
 from msgspec import Struct
 
 from ybs.config.host import Host, worked_in
+from ybs.config.paths import SYSTEM
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.home_links import targets_in
@@ -19,11 +20,6 @@ from ybs.security.paths.repository import find_repository
 from ybs.security.paths.second_names import second_names
 from ybs.security.paths.steps import steps
 
-#: Programs, libraries and their settings: the same for everybody on the machine.
-SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"),
-    *("/nix", "/gnu", "/snap"),
-)
 #: Toolchains of the home folder. Their neighbours hold keys: `.cargo/credentials.toml`, `.m2/settings.xml`,
 #: `.gem/credentials`, `.local/share/uv/credentials`.
 TOOLCHAINS = (

@@ -91,7 +91,12 @@ class SandboxExec(Backend):
         text, parameters = profile(self.places, private.path, network=network, read_only=read_only)
         defined = [f"-D{name}={value}" for name, value in parameters.items()]
         argv = (PROGRAM, "-p", text, *defined, "--", *command)
-        return Launch(argv=argv, environ=variables, scratch=private.path)
+        return Launch(
+            argv=argv,
+            environ=variables,
+            scratch=private.path,
+            writable=() if read_only else self.places.writable,
+        )
 
 
 def find() -> str | None:

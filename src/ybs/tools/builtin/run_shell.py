@@ -254,7 +254,7 @@ class RunShell(BuiltInTool):
     async def _begin(self, arguments: RunShellArguments, live: "OutputWindow") -> ToolOutput:
         jobs = self.workspace.shells.jobs
         waiting = "" if arguments.background else _WAITING
-        job = jobs.start(
+        job = await jobs.start(
             arguments.command + waiting,
             self._folder(arguments),
             most_chars=self.workspace.max_output_chars,

@@ -8,6 +8,7 @@ from typing import Final
 
 from ybs.config.document import open_regular
 from ybs.config.host import Host
+from ybs.config.paths import SYSTEM
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import (
     WHY_APART,
@@ -16,14 +17,14 @@ from ybs.security.own_programs import (
     project_variables,
     with_git_setting,
 )
-from ybs.security.paths.new_file import acts_later
 from ybs.security.paths.roots import is_led_out
 from ybs.security.sandbox.launch import Access, Launch, Starter
-from ybs.security.sandbox.places import SYSTEM, lies_in
+from ybs.security.sandbox.places import lies_in
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
 from ybs.trust.reach import opened_by
+from ybs.trust.shown import named_in, shown_by
 
 #: What shows that a folder holds a program with all that it needs.
 _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
@@ -63,15 +64,20 @@ def resident_of(
     Raises BadServer for what may not be shown to it.
     """
     host, folder = workspace.roots.host, workspace.roots.folder
-    named = [*([Path(program)] if "/" in server.command else []), *_named_in(server.args, host)]
-    if server.is_projects:  # a link would open more than the person was shown when they trusted it
-        named = [path for path in named if not _is_link(path, host)]
-    found = [Path(program), *named] if "/" not in server.command else named
+    found, alone = [Path(program)], list[Path]()
+    if server.is_own:
+        found += named_in(server.args, host)
+    else:  # who wrote the entry says no more than what stands in it
+        words = (program, *server.args) if "/" in server.command else server.args
+        found = found if "/" not in server.command else []
+        # A link would open more than the person was shown when they trusted it.
+        words = [word for word in words if not (server.is_projects and _names_link(word, host))]
+        alone = [*shown_by(words, host)]
     own = [Path(server.root)] if server.root else []
     # The first line of a program that is not the person's could name any folder of theirs.
     if server.is_own or not any(map(Path(program).is_relative_to, (folder, *own))):
         found = [*found, *_interpreter_of(program)]
-    shown = [each for path in found for each in _around(path, host, folder)]
+    shown = [*(each for path in found for each in _around(path, host, folder)), *alone]
     shown += _paths(server, server.read, workspace)
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
     writable = _paths(server, server.write, workspace, is_written=True)
@@ -103,7 +109,7 @@ def resident_of(
 def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
     """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name."""
     program, *options = command
-    found = [Path(program), *_named_in(options, host), *_interpreter_of(program)]
+    found = [Path(program), *named_in(options, host), *_interpreter_of(program)]
     return [each for path in found for each in _around(path, host, folder)]
 
 
@@ -132,15 +138,6 @@ def _interpreter_of(program: str) -> Iterator[Path]:
     words = first.removeprefix(b"#!").split()
     if first.startswith(b"#!/") and words:
         yield Path(os.fsdecode(words[0]))
-
-
-def _named_in(words: Sequence[str], host: Host) -> Iterator[Path]:
-    """Yield what arguments name, as `--folder=/srv/data` does too."""
-    for word in words:
-        for text in (word, word.partition("=")[2]):
-            named = host.with_home(text)
-            if named.startswith("/") and named.strip("/") and os.path.exists(named):  # noqa: PTH110 - it may be no path
-                yield Path(named)
 
 
 def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
@@ -193,15 +190,15 @@ def _paths(
 
 
 def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: bool) -> None:
-    """Raise BadServer where an entry that is not the person's own would open more of the project, or change a repository or what acts later."""
+    """Raise BadServer where an entry that is not the person's own would open more of the project, or change anything outside of it."""
     folder = workspace.roots.folder
     if _is_in(path, folder) or _is_in(folder, path):
         raise BadServer(
             f'{name} lies in the project or holds it: what it has of the project, "project" says (none, read or write)'
         )
-    if is_written and acts_later(workspace.roots, path / "_"):
+    if is_written:
         raise BadServer(
-            f"programs act by themselves on what is in {name}; only an entry of your own settings opens it to change"
+            f"only an entry of your own settings opens {name} to change; the server can keep files in its own home folder"
         )
 
 
@@ -209,6 +206,10 @@ def _is_in(path: Path, folder: Path) -> bool:
     """Return whether a path leads into a folder: by the numbers of files, since names may be spelled in several ways."""
     above = (path, *path.parents) if folder.exists() else ()
     return any(each.exists() and each.samefile(folder) for each in above)
+
+
+def _names_link(word: str, host: Host) -> bool:
+    return any(_is_link(path, host) for path in named_in((word,), host))
 
 
 def _is_link(path: Path, host: Host) -> bool:

@@ -190,7 +190,7 @@ class Jobs:
         """Describe all of them, a line for each."""
         return "\n".join(job.line for job in self.all) or "There are no background jobs."
 
-    def start(
+    async def start(
         self,
         text: str,
         folder: Path,
@@ -205,7 +205,7 @@ class Jobs:
         launch, mark = self._shells.prepare(text, folder, network=network)
         overflow = self._shells.overflow(_room(most_chars))
         output = CommandOutput(most_chars, streams=1, overflow=overflow)
-        shell = Shell.start(
+        shell = await Shell.start(
             ShellCommand(
                 launch=launch,
                 folder=folder,

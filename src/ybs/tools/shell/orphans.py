@@ -2,27 +2,55 @@
 
 This needs /proc, so elsewhere only the group is ended. A program that empties its environment *and* has no parent
 any more is not found; only a sandbox holds such a one.
+
+A command in a sandbox could exchange a folder for a link while a program outside of it opens a path there. So a path is only
+`lent` to one while no command runs that may change files on the way.
 """
 
+import asyncio
 import os
 import signal
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
+from threading import Lock
 from time import sleep
+from weakref import WeakKeyDictionary
 
 from msgspec import Struct
+
+from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.places import lies_in
 
 VARIABLE = "RUN_BY_YBS"
 _SHORT_SECONDS = 1.0  # numbers may begin again from 1 while a longer one runs
 _MOST_TRIES = 1000  # numbers tried one by one; beyond that, looking who is there is quicker
 _MOST_ROUNDS = 5  # what is found may just have made another one
 _GONE = b"?"  # nothing to wait for
+_WAIT_SECONDS = 0.01
 _calls = count(1)
+_lock = Lock()
+#: The folders that running commands may change files in, and the paths that are lent.
+_changing: "WeakKeyDictionary[CommandMark, tuple[str, ...]]" = WeakKeyDictionary()
+_lent: list[str] = []
 
 
-class CommandMark(Struct, frozen=True):
+@contextmanager
+def lent(path: str) -> Generator[bool]:
+    """Yield whether no command in a sandbox may change what a path leads to; then none begins before this ends."""
+    with _lock:
+        is_still = not any(lies_in(path, each) for all_ in _changing.values() for each in all_)
+        if is_still:
+            _lent.append(path)
+    try:
+        yield is_still
+    finally:
+        if is_still:
+            _lent.remove(path)
+
+
+class CommandMark(Struct, frozen=True, weakref=True):
     """The mark of one command."""
 
     text: str
@@ -35,6 +63,23 @@ class CommandMark(Struct, frozen=True):
     def put_on(self, environ: dict[str, str]) -> dict[str, str]:
         """Return a command's environment with the mark, behind that of a ybs around this one."""
         return {**environ, VARIABLE: environ.get(VARIABLE, "") + self.text}
+
+    async def begin(self, launch: Launch) -> None:
+        """Wait until nothing that the command may change is lent; then nothing of it is until `end_all`. It is called before each start."""
+        try:
+            while not self._has_begun(launch.writable):  # noqa: ASYNC110 - event loops share this
+                await asyncio.sleep(_WAIT_SECONDS)
+        except asyncio.CancelledError:
+            for descriptor in launch.descriptors:
+                os.close(descriptor)
+            raise
+
+    def _has_begun(self, folders: tuple[str, ...]) -> bool:
+        with _lock:
+            if any(lies_in(path, folder) for path in _lent for folder in folders):
+                return False
+            _changing[self] = folders
+            return True
 
     def end_all(self, shell: int, seconds: float) -> int:
         """Kill all processes that carry the mark, and return how many there were.
@@ -55,6 +100,8 @@ class CommandMark(Struct, frozen=True):
             sleep(
                 0.001
             )  # for one that is about to begin or to be gone; this is a thread of its own
+        with _lock:
+            _changing.pop(self, None)
         return len(ended)
 
 

@@ -46,6 +46,7 @@ class Peer:
     async def begin(self) -> Process:
         """Start the program. Raises ToolError and what `start` raises."""
         launch, self._mark = await asyncio.to_thread(self._start)
+        await self._mark.begin(launch)
         self._started = monotonic()
         try:
             process = await start_in_loop(

@@ -206,7 +206,7 @@ async def run_command(command: ShellCommand, timeout_seconds: float) -> "Ended |
     Returns the running shell instead where it was handed over. Raises OSError where it cannot be started.
     Cancelling it ends the command first.
     """
-    shell = Shell.start(command)
+    shell = await Shell.start(command)
     in_front = command.in_front if command.in_front is not None else set[Shell]()
     in_front.add(shell)
     timed_out = is_handed_over = False
@@ -249,8 +249,9 @@ class Shell:
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
 
     @classmethod
-    def start(cls, command: ShellCommand) -> "Shell":
+    async def start(cls, command: ShellCommand) -> "Shell":
         """Start the command. Raises OSError."""
+        await command.mark.begin(command.launch)
         pump = Pump(command.output, command.live, streams=command.streams)
         process = None
         try:

@@ -1,0 +1,36 @@
+"""What the question about trust says of the files that a project's MCP servers are shown."""
+
+from pathlib import Path
+from typing import Any
+
+from trusting import wanting
+from ybs.trust.wording import lines_of
+
+
+def shown(project: Path, settings: dict[str, Any]) -> list[str]:
+    found = [line for line in lines_of(wanting(project, settings)) if "of your files" in line]
+    return [line.partition(": shows the MCP server ")[2] for line in found]
+
+
+def test_the_question_lists_each_file_that_a_server_is_shown(project: Path, home: Path) -> None:
+    for name in ("Documents/setup.sh", "notes/a", "venv/bin/python", "venv/pyvenv.cfg"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("")
+    (home / "link").symlink_to("notes")
+    (project / "srv.py").write_text("")
+    server: dict[str, Any] = {
+        "command": "~/venv/bin/python",
+        "args": [
+            "srv.py",
+            f"{project}/srv.py",
+            "--x=~/Documents/setup.sh",
+            "~/missing",
+            "/" + "x" * 999,
+        ],
+        "read": ["~/link"],
+        "env": {"A": "~/notes"},
+    }
+    said = "s of your files: ~/venv, ~/Documents/setup.sh, ~/link, ~/notes"
+    servers = {"mcpServers": {"s": server, "none": {"command": "/bin/sh", "args": ["srv.py"]}}}
+    assert shown(project, servers) == [said]
+    assert shown(project, {"profiles": {"p": servers}}) == [said]
