@@ -14,7 +14,7 @@ from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.mcp.launching import key_of, launch_bare, program_of, resident_of
-from ybs.tools.mcp.settings import BadServer, Server, server_of
+from ybs.tools.mcp.settings import BadServer, Server, filled, server_of
 from ybs.tools.workspace import Workspace
 
 
@@ -334,9 +334,27 @@ def test_a_server_has_another_home_in_each_project_that_it_starts_in(tmp_path: P
     assert all(key.startswith(f"{keys[0]}-") for key in keys[1:])
 
 
+def test_a_home_belongs_to_what_runs_and_not_to_a_name():
+    entry = {"command": "npx", "args": ["time", "${YBS_PROJECT_DIR}"], "env": {"A": "1"}}
+    others = (
+        {"command": "./npx"},
+        {"args": ["time", "${YBS_PROJECT_DIR}", "x"]},
+        {"args": ["time ${YBS_PROJECT_DIR}"]},
+        {"from": "project"},
+        {"from": "editor"},
+        {"from": "plugin", "root": "/a/one"},
+        {"from": "plugin", "root": "/a/two"},
+    )
+    servers = [server_of("time", {**entry, **other}) for other in ({}, *others)]
+    assert len({key_of(each) for each in servers}) == 8
+    assert len({key_of(each).rpartition("-")[0] for each in servers}) == 1
+    again = server_of("time", {**entry, "env": {"A": "2"}, "said": "x"})
+    assert key_of(filled(again, {"YBS_PROJECT_DIR": "/p"})) == key_of(servers[0])
+
+
 def test_the_home_in_a_project_begins_as_the_one_of_all_others_but_not_that_of_a_projects(place):
     seeds = [
         place.resident(**{"command": "npx", **more}).seed
         for more in ({}, {"cwd": "project"}, {"from": "project"})
     ]
-    assert seeds == ["", key_of(server_of("demo", {"command": "x"})), ""]
+    assert seeds == ["", key_of(server_of("demo", {"command": "npx", "cwd": "project"})), ""]

@@ -236,9 +236,13 @@ def _registries(host: Host, environ: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def key_of(server: Server, folder: Path | None = None) -> str:
-    """Return the name of a server's home. One that starts in a project, whose code may be what runs, has another home in each `folder`."""
+    """Return the name of a server's home, which belongs to what runs: another entry under the name has an empty one.
+
+    One that starts in a project, whose code may be what runs, has another home in each `folder`.
+    """
     from hashlib import sha256
 
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
-    digests = [sha256(str(each).encode()).hexdigest()[:8] for each in (server.name, folder) if each]
+    parts = [server.name, server.said, *([str(folder)] if folder else [])]
+    digests = [sha256(each.encode(errors="surrogateescape")).hexdigest()[:16] for each in parts]
     return "-".join(("mcp", plain, *digests))

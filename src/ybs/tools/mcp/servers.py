@@ -243,17 +243,18 @@ class Servers:
         return filled(server, {**environ, **project_variables(roots.folder)})
 
     def forget(self, server: Server) -> None:
-        """Remove what is kept of a server: its homes, its approval, the login. Raises ConfigError and OSError."""
+        """Remove what is kept under a server's name: homes, its approval, the login. Raises ConfigError and OSError."""
         from shutil import rmtree
 
         from ybs.security.sandbox.resident import home_of
 
         host, key = self._workspace.roots.host, key_of(server)
+        named = f"{key.rpartition('-')[0]}-*"
         self._pins.forget(server)
         self.logout(server)
-        homes = home_of(host, key)
-        for folder in (homes, *homes.parent.glob(f"{key}-*"), start_folder(host, key)):
-            rmtree(folder, ignore_errors=True)
+        for kept in (home_of(host, key).parent, start_folder(host, key).parent):
+            for folder in kept.glob(named):
+                rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
         """Return in a few words what a server is given beside reading the project, as the sandbox is now."""

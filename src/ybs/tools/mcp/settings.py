@@ -39,7 +39,7 @@ MOST_NAME: Final = 40
 #: A day.
 ASKING_SECONDS: Final = 86_400.0
 #: Fields of a server that no entry sets.
-_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words")
+_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words", "said")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
 _GIVEN: Final[Mapping[str, str]] = {
     "": "only reads the project",
@@ -98,6 +98,8 @@ class Server(Struct, frozen=True, kw_only=True):
     root: str = ""
     #: Every text of a project's entry, as the trust in it was read from.
     words: tuple[str, ...] = ()
+    #: Whose entry it is and what that starts or reaches, before variables are replaced: another one has another home.
+    said: str = ""
 
     @property
     def plugin(self) -> str:
@@ -238,7 +240,10 @@ def server_of(name: str, entry: Any) -> Server:
     except msgspec.ValidationError as error:
         raise BadServer(str(error)) from None
     is_projects, is_editors = origin == "project", origin == "editor"
-    server = replace(server, name=name, is_projects=is_projects, is_editors=is_editors, root=root)
+    said = str([origin, root, server.command, server.args, server.url])
+    server = replace(
+        server, name=name, is_projects=is_projects, is_editors=is_editors, root=root, said=said
+    )
     if is_projects:
         own = {key: value for key, value in entry.items() if key != ORIGIN_MARK}
         server = replace(server, words=texts_of(own))
