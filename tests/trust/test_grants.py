@@ -9,10 +9,14 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
+from ybs.conductor.acp.presets import PRESETS
+from ybs.config.key_store import keep_key
+from ybs.config.presets import CLOUDS
 from ybs.config.review import RunTrust
 from ybs.config.schema import Config
 from ybs.config.shape import all_names
 from ybs.core.errors import ConfigError
+from ybs.providers.cli import CLAUDE
 from ybs.providers.registry import find_provider, provider_names
 from ybs.trust import decision as trust
 from ybs.trust import project_settings
@@ -327,12 +331,58 @@ def test_the_persons_own_variables_are_keys_whatever_file_names_them(project: Pa
     trusted(project, {"hooks": {"Stop": []}, "providers": {"c": {"endpoint": "https://c.example"}}})
     review = load(this_host(), folder=project, config_file=file).review
     assert review is not None
-    assert {"A_LOGIN", "B_LOGIN", *KEY_VARIABLES} == review.keys
+    assert {"A_LOGIN", "B_LOGIN", *filter(str.isidentifier, KEY_VARIABLES)} == review.keys
 
 
-def test_the_variables_that_are_keys_are_those_of_the_providers():
+def test_the_variables_that_are_keys_are_those_of_the_providers_and_agents():
     providers = [find_provider(name, Config()) for name in provider_names()]
-    assert {name for each in providers for name in each.key_variables} == KEY_VARIABLES
+    agents = {name for each in PRESETS.values() for name in each.environment}
+    agents |= {*CLAUDE.environment} - {"CLAUDE_CONFIG_DIR"}
+    keys = {name for each in providers for name in each.key_variables}
+    assert keys | agents == {*KEY_VARIABLES, *CLOUDS}
+
+
+AGENTS: list[tuple[dict[str, Any], str]] = [
+    ({}, "ANTHROPIC_AUTH_TOKEN"),
+    ({}, "CLAUDE_CODE_OAUTH_TOKEN"),
+    ({"llm": {"provider": "claude-cli"}}, "AWS_SECRET_ACCESS_KEY"),
+    ({"llm": {"fallback": ["claude-cli/opus"]}}, "AWS_SECRET_ACCESS_KEY"),
+    ({"agents": {"acp": {"claude": {}}}}, "AWS_SECRET_ACCESS_KEY"),
+    ({"agents": {"acp": {"mine": {"command": ["x"], "environment": ["MY_LOGIN"]}}}}, "MY_LOGIN"),
+    ({"cli_agents": {"corp": {"command": ["x"], "environment": ["MY_*"]}}}, "MY_LOGIN"),
+    ({"profiles": {"p": {"cli_agents": {"c": {"command": ["x"], "environment": ["MY_*"]}}}}}, "MY_LOGIN"),
+]  # fmt: skip
+
+
+@every_row(("own", "name"), AGENTS)
+def test_what_an_agent_is_given_is_a_key(
+    project: Path, write: Write, monkeypatch: pytest.MonkeyPatch, own: dict[str, Any], name: str
+):
+    monkeypatch.setenv(name, "login-of-the-person")
+    write("user", json.dumps(own))
+    review = wanting(project, {"mcpServers": {"s": {"command": "x", "env": {"A": f"${{{name}}}"}}}})
+    assert name in review.keys
+    assert review.grantable == ()
+
+
+def test_a_login_of_a_cloud_may_be_granted_where_no_agent_uses_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AWS_PROFILE", "the-persons-profile")
+    servers = {"s": {"command": "x", "env": {"A": "${AWS_PROFILE}"}}}
+    assert [each.name for each in wanting(project, {"mcpServers": servers}).grantable] == [
+        "AWS_PROFILE"
+    ]
+
+
+def test_a_variable_with_the_value_of_a_key_that_is_kept_is_one(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("LOGIN", "login-of-the-person")
+    servers = {"s": {"command": "x", "env": {"A": "${LOGIN}"}}}
+    assert wanting(project, {"mcpServers": servers}).grantable
+    keep_key(this_host(), "openai", "api.openai.com", "login-of-the-person")
+    assert not wanting(project, {"mcpServers": servers}).grantable
 
 
 def test_a_setting_without_words_of_its_own_is_told_with_its_section():

@@ -3,6 +3,7 @@
 They speak OpenAI's chat completions. None has a model of its own: the server is asked which it has.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -22,6 +23,26 @@ class Preset(Struct, frozen=True, kw_only=True):
     #: Half a sentence for one on this machine, which needs no key.
     start_advice: str = ""
 
+
+#: The variables, patterns among them, that hold the keys and logins of the other providers, and of agents that are programs: what starts or
+#: reaches one takes them from here, and no project's server or tool gets them.
+CREDENTIALS: Final[Mapping[str, tuple[str, ...]]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "mistral": ("MISTRAL_API_KEY",),
+    "ollama": ("OLLAMA_API_KEY",),
+    "agent claude": (
+        *("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_SKIP_*"),
+    ),
+    "agent codex": ("OPENAI_*", "CODEX_API_KEY"),
+    "agent gemini": ("GEMINI_*", "GOOGLE_API_KEY"),
+    "agent opencode": (
+        *("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"),
+    ),
+}
+#: Those of clouds that agents reach their models by; a server may have its own use for them, so they are keys only where the settings name an agent.
+CLOUDS: Final = (*("AWS_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUD_ML_REGION", "GOOGLE_CLOUD_*"),)
 
 PRESETS: Final = {
     # https://openrouter.ai/docs/api-reference/overview

@@ -5,6 +5,7 @@ A key is bound to the address that it was set for. An address that a project nam
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from itertools import repeat
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.paths import SIDECAR, sidecar_of
-from ybs.config.presets import PRESETS
+from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
 from ybs.config.review import ProjectFile, Review, VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
@@ -37,10 +38,9 @@ BUILT_IN_PROVIDERS = {
     *("ollama", "openai", "anthropic", "google", "mistral", "llamacpp", "apple", "claude-cli"),
     *PRESETS,
 }
-#: The variables of their keys, which go to no address that a project names.
+#: The variables of their keys, which go to no address that a project names; patterns among them.
 KEY_VARIABLES = {
-    *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    *("MISTRAL_API_KEY", "OLLAMA_API_KEY"),
+    *(name for names in CREDENTIALS.values() for name in names),
     *(preset.key_variable for preset in PRESETS.values()),
 }
 #: The name of a provider that a project describes by its address alone.
@@ -50,7 +50,7 @@ ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
 _UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash or space"
 _SHORTEST_KEY = 8
-_OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents"})
+_OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents", "agents"})
 #: A project adds entries to these sections and changes none of the user's.
 _ADD_ONLY = {"providers", "mcpServers", "hooks", "profiles"}
 #: Of a server's variables each is granted; in a hook they are the shell's, which has those of the sandbox.
@@ -253,10 +253,17 @@ def _is_list(leaf: Any) -> bool:
     return isinstance(leaf, Leaf) and is_list(leaf.value)
 
 
-def key_variables(tree: Tree, own: Iterable[Tree], environ: Mapping[str, str]) -> frozenset[str]:
-    """Return the variables that hold keys of providers: those that the settings or any of the person's `own` files name, and others of the same value."""
-    names = {*KEY_VARIABLES, *(name for each in (tree, *own) for name in _keys_in(each))}
-    values = {environ[name] for name in names if name in environ}
+def key_variables(
+    tree: Tree, own: Iterable[Tree], environ: Mapping[str, str], kept: Iterable[str] = ()
+) -> frozenset[str]:
+    """Return the variables that hold keys of providers and agents: those that the settings or any of the person's `own` files name, by patterns too, and others of the same value, or of one that is `kept`."""
+    trees = (tree, *own)
+    named = {*KEY_VARIABLES, *(name for each in trees for name in _keys_in(each))}
+    if any(map(_uses_agent, trees)):
+        named.update(CLOUDS)
+    names = {name for name in environ if any(fnmatchcase(name, each) for each in named)}
+    names |= {name for name in named if "*" not in name}
+    values = {*kept, *(environ[name] for name in names if name in environ)}
     values |= {str(leaf.value) for path, leaf in leaves_of(tree) if path[-1] == "api_key"}
     same = {n for n, value in environ.items() if len(value) >= _SHORTEST_KEY and value in values}
     return frozenset(names | same)
@@ -270,6 +277,15 @@ def rules_of(tree: Tree, own: Iterable[Tree]) -> frozenset[str]:
     return frozenset(leaf.value).difference(mine) if _is_projects(leaf) else frozenset()
 
 
+def _uses_agent(value: Any) -> bool:
+    """Return whether the settings name an agent that is a program."""
+    value = value.value if isinstance(value, Leaf) else value
+    if is_object(value) or is_list(value):
+        parts = (*value.keys(), *value.values()) if is_object(value) else value
+        return any(map(_uses_agent, parts))
+    return isinstance(value, str) and (value == "acp" or "claude-cli" in value)
+
+
 def _keys_in(tree: Tree) -> Iterator[str]:
     profiles: Any = tree.get("profiles")
     several = profiles.values() if is_object(profiles) else ()
@@ -279,13 +295,14 @@ def _keys_in(tree: Tree) -> Iterator[str]:
 
 
 def _named_in(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the variables that a value names by `${NAME}`, or as that of a key which ends with `_env`."""
+    """Yield the variables that a value names by `${NAME}`, or as those of a key `environment` or one which ends with `_env`."""
     value = value.value if isinstance(value, Leaf) else value
     if is_object(value) or is_list(value):
         for name, each in value.items() if is_object(value) else zip(repeat(key), value):
             yield from _named_in(each, name)
     elif isinstance(value, str):
-        yield from [value] if key.endswith("_env") else variables_in(value)
+        is_name = key == "environment" or key.endswith("_env")
+        yield from [value] if is_name else variables_in(value)
 
 
 def bind_keys(tree: Tree, review: Review) -> list[str]:

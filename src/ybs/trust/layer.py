@@ -18,6 +18,7 @@ from ybs.config.document import (
     visible,
 )
 from ybs.config.host import Host
+from ybs.config.key_store import keys_in_file
 from ybs.config.provider_change import without_strangers
 from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, VariableUse
 from ybs.config.schema import Config
@@ -64,7 +65,7 @@ class ProjectLayer:
     ) -> None:
         self.file, self.united = file, dict[tuple[str, ...], Leaf]()
         self._early: list[str] = []
-        self._environ = host.environ
+        self._host = host
         self.document = self._parse(file, text) or SettingsDocument(str(file))
         self.servers: SettingsDocument | None = None
         #: By the file that they stand in.
@@ -82,8 +83,9 @@ class ProjectLayer:
         """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
         if self.review is None:
             return []
-        keys, rules = key_variables(tree, own, self._environ), rules_of(tree, own)
-        self.review = replace(self.review, keys=keys, rules=rules)
+        kept = keys_in_file(self._host) if self.review.variables else ()
+        keys = key_variables(tree, own, self._host.environ, kept)
+        self.review = replace(self.review, keys=keys, rules=rules_of(tree, own))
         return bind_keys(tree, self.review) if self._is_trusted else []
 
     def lay_over(self, user: Tree) -> Tree:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ybs.conductor.kinds import Kind
 from ybs.config.host import Host
+from ybs.config.presets import CLOUDS, CREDENTIALS
 from ybs.config.sections import AcpAgent, AcpPreset
 from ybs.core.errors import ConfigError
 from ybs.providers.cli import CLAUDE
@@ -58,7 +59,7 @@ PRESETS: Final[Mapping[AcpPreset, KnownAgent]] = {
         commands=(("codex-acp",),),
         fix="npm install -g @agentclientprotocol/codex-acp",
         login_fix="run `codex login` in a terminal, or set OPENAI_API_KEY",
-        environment=("OPENAI_*", "CODEX_API_KEY"),
+        environment=CREDENTIALS["agent codex"],
         env={
             "INITIAL_AGENT_MODE": "workspace-write"
         },  # else another model of its own answers what it asks
@@ -70,7 +71,7 @@ PRESETS: Final[Mapping[AcpPreset, KnownAgent]] = {
         commands=(("gemini", "--acp"),),
         fix="npm install -g @google/gemini-cli",
         login_fix="start `gemini` in a terminal and log in there, or set GEMINI_API_KEY",
-        environment=("GEMINI_*", "GOOGLE_API_KEY", "GOOGLE_CLOUD_*"),
+        environment=(*CREDENTIALS["agent gemini"], *CLOUDS),
         login=("~/.gemini/oauth_creds.json", "~/.gemini/google_accounts.json"),
         methods={
             "GEMINI_API_KEY": "gemini-api-key",
@@ -84,7 +85,7 @@ PRESETS: Final[Mapping[AcpPreset, KnownAgent]] = {
         commands=(("opencode", "acp"),),
         fix="npm install -g opencode-ai",
         login_fix="run `opencode auth login` in a terminal",
-        environment=("OPENCODE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"),
+        environment=CREDENTIALS["agent opencode"],
         login=("~/.local/share/opencode/auth.json",),
     ),
 }

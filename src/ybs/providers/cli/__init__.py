@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from ybs.config.host import Host
+from ybs.config.presets import CLOUDS, CREDENTIALS
 from ybs.config.schema import Config
 from ybs.config.sections import CliAgent
 from ybs.providers.builtin import import_built_in
@@ -31,10 +32,7 @@ CLAUDE: Final = CliAgent(
     output="claude",
     model="sonnet",
     window=200_000,
-    environment=(
-        *("ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*"),
-        *("CLAUDE_CODE_SKIP_*", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUD_ML_REGION"),
-    ),
+    environment=("CLAUDE_CONFIG_DIR", *CREDENTIALS["agent claude"], *CLOUDS),
 )
 
 

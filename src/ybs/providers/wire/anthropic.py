@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
+from ybs.config.presets import CREDENTIALS
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
@@ -320,7 +321,7 @@ PROVIDER = Provider(
     wire="anthropic",
     endpoint="https://api.anthropic.com",
     model="claude-sonnet-5-5",
-    key_variables=("ANTHROPIC_API_KEY",),
+    key_variables=CREDENTIALS["anthropic"],
     endpoint_variables=("ANTHROPIC_BASE_URL",),
     quirks=AnthropicAdapter.quirks,
 )

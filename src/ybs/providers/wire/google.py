@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
+from ybs.config.presets import CREDENTIALS
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
@@ -221,7 +222,7 @@ PROVIDER = Provider(
     wire="google",
     endpoint="https://generativelanguage.googleapis.com",
     model="gemini-3.8-flash",
-    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    key_variables=CREDENTIALS["google"],
     endpoint_variables=("GOOGLE_GEMINI_BASE_URL",),
     quirks=GoogleAdapter.quirks,
 )

@@ -3,6 +3,7 @@
 https://docs.mistral.ai/api
 """
 
+from ybs.config.presets import CREDENTIALS
 from ybs.providers.registry import Provider
 from ybs.providers.wire.openai import OpenAIAdapter
 from ybs.providers.wire.quirks import Quirks
@@ -21,7 +22,7 @@ PROVIDER = Provider(
     wire="mistral",
     endpoint="https://api.mistral.ai/v1",
     model="mistral-medium-latest",
-    key_variables=("MISTRAL_API_KEY",),
+    key_variables=CREDENTIALS["mistral"],
     endpoint_variables=("MISTRAL_BASE_URL",),
     quirks=MistralAdapter.quirks,
 )

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 
+from ybs.config.presets import CREDENTIALS
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.events import Event, Noticed
 from ybs.core.messages import (
@@ -209,7 +210,7 @@ PROVIDER = Provider(
     endpoint=f"http://localhost:{PORT}",
     locate=endpoint_in,
     model="qwen3:14b",
-    key_variables=("OLLAMA_API_KEY",),
+    key_variables=CREDENTIALS["ollama"],
     needs_key=False,
     quirks=OllamaAdapter.quirks,
     start_advice="start it with `ollama serve`",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from ybs.config.presets import CREDENTIALS
 from ybs.core.events import Event
 from ybs.core.messages import (
     AssistantMessage,
@@ -295,6 +296,6 @@ PROVIDER = Provider(
     endpoint="https://api.openai.com/v1",
     model="gpt-6-sol",
     quirks=Quirks(answer_schema="with_tools"),
-    key_variables=("OPENAI_API_KEY",),
+    key_variables=CREDENTIALS["openai"],
     endpoint_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
 )
