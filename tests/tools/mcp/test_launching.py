@@ -217,6 +217,7 @@ def test_only_an_entry_of_the_persons_own_changes_anything_outside_of_the_projec
         ("~/apps/server/dist/index.js", "apps/server/dist/index.js"),
         ("--root=~/apps/server/dist/index.js", "apps/server/dist/index.js"),
         ("~/venv/bin/python", "venv"),
+        ("~/docs/run.sh", "docs/run.sh"),
         ("~/data", "data"),
         ("~/missing", None),
         ("/usr/bin/env", None),
@@ -226,8 +227,11 @@ def test_only_an_entry_of_the_persons_own_changes_anything_outside_of_the_projec
 def test_around_what_the_entry_of_another_names_nothing_is_shown(word, shown, tmp_path, others):
     place = Place((tmp_path / others["from"] / word.replace("/", "_")[:40]).resolve())
     (place.home / "venv/bin").mkdir(parents=True)
-    for name in ("venv/pyvenv.cfg", "venv/bin/python"):
+    (place.home / "docs").mkdir()
+    for name in ("venv/pyvenv.cfg", "venv/bin/python", "docs/run.sh"):
         (place.home / name).write_text("")
+    if others["from"] == "editor" and shown:  # but for the package of a script
+        shown = shown.replace("apps/server/dist/index.js", "apps/server")
     word = word.replace("~", str(place.home))
     expected = () if shown is None else (place.home / shown,)
     assert place.resident(command="/bin/sh", args=[word], **others).shown == expected

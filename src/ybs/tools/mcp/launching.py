@@ -73,6 +73,8 @@ def resident_of(
         # A link would open more than the person was shown when they trusted it.
         words = [word for word in words if not (server.is_projects and _names_link(word, host))]
         alone = [*shown_by(words, host)]
+        if server.is_editors:  # which asked before it took a repository's
+            alone = [_package_of(path, host, folder) or path for path in alone]
     own = [Path(server.root)] if server.root else []
     # The first line of a program that is not the person's could name any folder of theirs.
     if server.is_own or not any(map(Path(program).is_relative_to, (folder, *own))):
@@ -148,11 +150,18 @@ def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
         if each.is_dir() or not _is_program(each):
             yield each
             continue
-        above = [parent for parent in each.parents[:_MOST_ABOVE] if _is_own(parent, host, project)]
-        tops = (up for up in above if any((up / name).exists() for name in _TOPS))
         # What is in a bin folder has its libraries beside that.
-        beside = each.parents[each.parent.name == "bin"]
-        yield next(tops, next((up for up in (beside, each.parent) if up in above), each))
+        beside = (each.parents[each.parent.name == "bin"], each.parent)
+        near = (up for up in beside if _is_own(up, host, project))
+        yield _package_of(each, host, project) or next(near, each)
+
+
+def _package_of(path: Path, host: Host, project: Path) -> Path | None:
+    """Return the folder of the package that a file lies in."""
+    if path.is_dir() or not _is_program(path):
+        return None
+    above = (up for up in path.parents[:_MOST_ABOVE] if _is_own(up, host, project))
+    return next((up for up in above if any((up / name).exists() for name in _TOPS)), None)
 
 
 def _is_program(path: Path) -> bool:
