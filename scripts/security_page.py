@@ -63,7 +63,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
   (`core.hooksPath`, `include.path`, filters, aliases). Where you start ybs in your home folder, what is hidden there, what lies where `PATH` leads to and each executable file counts too. For commands those are read-only that run on this machine and lie at the top of the project,
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Where the folder that ybs works in is taken for one itself, its `HEAD`, `config`, `hooks`, `objects` and `refs` are.
-  Of such a file that is a link each link on the way and what it leads to in the project are, and the folder around each of those links with bubblewrap: what is in it can be written, and nothing new be made beside it. Each command begins with a look at all
+  Of such a file that is a link what it leads to in the project is; with bubblewrap a command can put something else in the place of the link itself, and you are told right after it. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
   told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_autorun_watch.py`).

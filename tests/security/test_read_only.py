@@ -110,14 +110,14 @@ def test_of_a_top_that_git_takes_for_a_repository_its_parts_cannot_be_changed(ma
 
 
 @both
-def test_what_runs_later_and_is_a_link_cannot_be_exchanged(make, work: Path, home: Path) -> None:
+def test_what_a_link_of_what_runs_later_leads_to_cannot_be_exchanged(make, work: Path, home: Path) -> None:
     (work / "conf/in").mkdir(parents=True)
     (work / "conf/in/envrc").write_text("kept")
     (work / ".envrc").symlink_to("conf/in/envrc")
     (work / ".cargo").mkdir()
     (work / ".cargo/config.toml").write_text("kept")
     tried = (
-        "mv .envrc old; echo evil >.envrc",
+        "echo evil >.envrc",
         "echo evil >conf/in/envrc",
         "mv conf/in conf/old; mkdir conf/in; echo evil >conf/in/envrc",
         "mv .cargo old; mkdir .cargo; echo evil >.cargo/config.toml",

@@ -260,9 +260,11 @@ def _writable(places: Places, top: str) -> Iterator[str]:
     yield from ("--bind", top, top)
     roots = places.roots_in(top)
     later = [path for root in roots for path in held(places.host, root)]
-    kept = [*later, *(path for root in roots for path in held_whole(root))]
+    whole = [path for root in roots for path in held_whole(root)]
+    kept = [*later, *whole]
     links = {path for path in kept if os.path.islink(path)}  # noqa: PTH114 - there may be hundreds
-    in_pieces = {path.rpartition("/")[0] for path in links}
+    # Of what runs later what its links lead to is held: people link `.claude` or `.vscode`, and work beside them.
+    in_pieces = {path.rpartition("/")[0] for path in links.intersection(whole)}
     # What is mounted cannot be renamed, to be found bare next time: so the ways to all of these are.
     pins = {*_above_in((*places.hidden, *code_in(top), *later), top)} - {top}
     # In order of depth: a mount covers those that were made below it before.
