@@ -282,7 +282,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "frontends": 20,
     "providers": 8,
-    "security": 28,
+    "security": 29,
     "session": 7,
     "tools": 39,
     "transcripts": 1,

@@ -320,7 +320,7 @@ async def test_an_incognito_session_has_its_tmp_in_memory(project: Path) -> None
 
 
 def test_a_start_removes_what_a_crash_left(project: Path) -> None:
-    stale = this_host().scratch_folder / "stale"
+    stale = this_host().scratch_folder / "0123456789ab"
     (stale / "temporary").mkdir(parents=True)
     options = Options(host=this_host(), folder=project)
     environment_of(options, load_settings(options))

@@ -92,22 +92,16 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute.
-
-    `said` is what another program says of its call, in words of its own.
-    """
+    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute."""
 
     title: str
     body: str = ""
     paths: tuple[str, ...] = ()
-    said: str = ""
+    said: str = ""  # what another program says of its call, in words of its own
 
 
 class Tool(Protocol):
-    """One tool: data and a function. `tools/toolbox.py` names what a tool may bring besides, such as a preview.
-
-    Its arguments are a dictionary that fits `parameters`; of a tool with a class `arguments`, a msgspec Struct, one of those.
-    """
+    """One tool: data and a function, to which `tools/toolbox.py` names what it may add. Its arguments fit `parameters`, or are its class `arguments`, a Struct."""
 
     @property
     def name(self) -> str:
@@ -135,10 +129,7 @@ class Tool(Protocol):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What the person is asked, and why. `grant` is what "always" stores, else `withheld` says why nothing; `remedies` help too.
-
-    `reason` and each of `warnings` is one line, so that none of their words pass for a line of ybs's own.
-    """
+    """What the person is asked, and why. `grant` is what "always" stores, else `withheld` says why nothing; `remedies` help too."""
 
     call: ToolCall
     effect: Effect
@@ -147,7 +138,7 @@ class Question(Struct, frozen=True, kw_only=True):
     grant: str = ""
     can_be_kept: bool = False  # by an "always" for this project
     withheld: str = ""
-    reason: str = ""
+    reason: str = ""  # a line, as each warning is: no words in it pass for one of ybs's own
     remedies: tuple[Remedy, ...] = ()
     offers_network: bool = False  # the command would have none, and the answer may give it
     needs_network: bool = False  # it is of no use without: the terminal offers that first
@@ -160,10 +151,9 @@ class Question(Struct, frozen=True, kw_only=True):
     takes_reason: bool = True  # somebody reads why a no was said
 
     def __post_init__(self) -> None:
-        if "\n" in self.reason or any("\n" in each for each in self.warnings):
-            structs.force_setattr(self, "reason", self.reason.replace("\n", " "))
-            lines = tuple(each.replace("\n", " ") for each in self.warnings)
-            structs.force_setattr(self, "warnings", lines)
+        structs.force_setattr(self, "reason", self.reason.replace("\n", " "))
+        lines = tuple(each.replace("\n", " ") for each in self.warnings)
+        structs.force_setattr(self, "warnings", lines)
 
 
 class Answer(Struct, frozen=True, kw_only=True):
@@ -189,17 +179,14 @@ class Turn:
     def __init__(self, conversation: Conversation, emit: Emit) -> None:
         self.conversation, self.emit = conversation, emit
         self._first: UserMessage | None = None
-        self.steps, self.usage = 0, Usage()
-        self._started_at = monotonic()
+        self.steps, self.usage, self._started_at = 0, Usage(), monotonic()
 
     @property
     def messages(self) -> Sequence[Message]:
         """The messages of this turn, the person's own first; all there are if that one is gone."""
         messages = self.conversation.messages
-        for index in range(len(messages) - 1, -1, -1):
-            if messages[index] is self._first:
-                return messages[index:]
-        return messages
+        places = (at for at in reversed(range(len(messages))) if messages[at] is self._first)
+        return messages[next(places, 0) :]
 
     @property
     def elapsed_seconds(self) -> float:

@@ -22,13 +22,20 @@ def named_in(words: Iterable[str], host: Host) -> Iterator[Path]:
 
 
 def shown_by(words: Iterable[str], host: Host) -> Iterator[Path]:
-    """Yield what is shown for the words of an entry that is not the person's own: each path alone, links resolved too; of a program in a virtual environment that environment. The system is seen anyway."""
+    """Yield what is shown for the words of an entry that is not the person's own: each path alone, links resolved too; of Python itself what it is installed in. The system is seen anyway."""
     for named in named_in(words, host):
         for path in dict.fromkeys((named, named.resolve())):
-            top = path.parent.parent
             if not any(path.is_relative_to(folder) for folder in SYSTEM):
-                is_program = path.parent.name == "bin" and (top / "pyvenv.cfg").is_file()
-                yield top if is_program else path
+                yield _prefix_of(path, host) or path
+
+
+def _prefix_of(path: Path, host: Host) -> Path | None:
+    """Return what the Python that a program is, or runs by, is installed in; never `~/.local` or what holds it."""
+    top = path.parent.parent
+    if path.parent.name != "bin" or (host.home / ".local/share").is_relative_to(top):
+        return None
+    is_python = (top / "pyvenv.cfg").is_file() or any(top.glob("lib/python3*/os.py"))
+    return top if is_python else None
 
 
 def items_of_servers(

@@ -1,7 +1,4 @@
-"""Mistral's wire format: chat completions as OpenAI speaks them, but for a few habits.
-
-https://docs.mistral.ai/api
-"""
+"""Mistral's wire format: chat completions as OpenAI speaks them, but for a few habits (https://docs.mistral.ai/api)."""
 
 from ybs.config.presets import CREDENTIALS
 from ybs.providers.registry import Provider

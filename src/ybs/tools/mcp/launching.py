@@ -64,22 +64,8 @@ def resident_of(
     Raises BadServer for what may not be shown to it.
     """
     host, folder = workspace.roots.host, workspace.roots.folder
-    found, alone = [Path(program)], list[Path]()
-    if server.is_own:
-        found += named_in(server.args, host)
-    else:  # who wrote the entry says no more than what stands in it
-        words = (program, *server.args) if "/" in server.command else server.args
-        found = found if "/" not in server.command else []
-        # A link would open more than the person was shown when they trusted it.
-        words = [word for word in words if not (server.is_projects and _names_link(word, host))]
-        alone = [*shown_by(words, host)]
-        if server.is_editors:  # which asked before it took a repository's
-            alone = [_package_of(path, host, folder) or path for path in alone]
     own = [Path(server.root)] if server.root else []
-    # The first line of a program that is not the person's could name any folder of theirs.
-    if server.is_own or not any(map(Path(program).is_relative_to, (folder, *own))):
-        found = [*found, *_interpreter_of(program)]
-    shown = [*(each for path in found for each in _around(path, host, folder)), *alone]
+    shown = [*_shown_to(server, workspace, program, own)]
     shown += _paths(server, server.read, workspace)
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
     writable = _paths(server, server.write, workspace, is_written=True)
@@ -106,6 +92,30 @@ def resident_of(
         declared=with_git_setting({**_registries(host, start.environ), **where, **server.env}),
         start=start,
     )
+
+
+def _shown_to(
+    server: Server, workspace: Workspace, program: str, own: Sequence[Path]
+) -> Iterator[Path]:
+    """Yield what a server sees for its command and arguments; `own` are the folders of its plugin."""
+    host, folder = workspace.roots.host, workspace.roots.folder
+    found, alone = [Path(program)], list[Path]()
+    if server.is_own:
+        found += named_in(server.args, host)
+    else:  # who wrote the entry says no more than what stands in it
+        words = (program, *server.args) if "/" in server.command else server.args
+        found = found if "/" not in server.command else []
+        # A link would open more than the person was shown when they trusted it.
+        words = [word for word in words if not (server.is_projects and _names_link(word, host))]
+        alone = [*shown_by(words, host)]
+        if server.is_editors:  # which asked before it took a repository's
+            alone = [_package_of(path, host, folder) or path for path in alone]
+    # The first line of a program that is not the person's could name any folder of theirs.
+    if server.is_own or not any(map(Path(program).is_relative_to, (folder, *own))):
+        found = [*found, *_interpreter_of(program)]
+    for path in found:
+        yield from _around(path, host, folder)
+    yield from alone
 
 
 def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
