@@ -161,7 +161,7 @@ def test_a_plan_ends_in_a_question_and_yes_changes_the_mode_and_carries_it_out(s
     screen.sees(r"› *\n")
     screen.keys("make it\r")
     screen.sees("Go ahead with this plan")
-    screen.sees(r"› +\[1\] yes, in accept-edits")
+    screen.sees(r"  \[1\] yes, in accept-edits")
     screen.stays(0.5)
     screen.keys("\x1b")  # keep planning
     screen.sees(r"› *\n")

@@ -48,7 +48,7 @@ async def test_ybs_is_a_sub_agent_of_ybs(scene: Scene, tmp_path: Path) -> None:
     assert "[other-1: done; " in said, said
     assert "Done." in said
     assert "You are a sub-agent" in asked
-    titles = [each.preview.title for each in scene.asked]
+    titles = [each.preview.said for each in scene.asked]
     assert titles[:2] == ["Create b (+1 -0)", "Delete a"], (
         "the questions of the inner one reach the person"
     )
