@@ -110,7 +110,9 @@ def test_of_a_top_that_git_takes_for_a_repository_its_parts_cannot_be_changed(ma
 
 
 @both
-def test_what_a_link_of_what_runs_later_leads_to_cannot_be_exchanged(make, work: Path, home: Path) -> None:
+def test_what_a_link_of_what_runs_later_leads_to_cannot_be_exchanged(
+    make, work: Path, home: Path
+) -> None:
     (work / "conf/in").mkdir(parents=True)
     (work / "conf/in/envrc").write_text("kept")
     (work / ".envrc").symlink_to("conf/in/envrc")
