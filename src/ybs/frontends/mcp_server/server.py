@@ -58,9 +58,8 @@ def can_ask(session: ServerSession) -> bool:
 def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
     """Return the form that the person is shown."""
     question = mask(question)
-    body = shown_whole(
-        question.preview.body
-    )  # each line has a mark, so that none passes for one of ybs's own
+    body = shown_whole(question.preview.body)
+    # Each line has a mark, so that none passes for one of ybs's own.
     shown = "\n".join(f"> {line}".rstrip() for line in body.split("\n")) if body else ""
     title = "" if question.choices is not None else " ".join(question.preview.title.split())
     lines = [f"{asker_of(question)}: {title}".rstrip(), shown]
