@@ -50,7 +50,7 @@ def measure(lab: Lab, rounds: int) -> list[Row]:
     seconds = float(os.environ.get("BENCH_SECONDS") or 5)
     roots = Roots(Host.of(dict(os.environ)), folder)
     tool = SearchFiles(Workspace(roots))
-    rg = program(roots.host.environ, roots.folders)
+    rg = program(roots.host.environ)
     spawn = middle([cost(lambda: bare([rg, "--version"], folder)) for _ in range(9)])
     rows: list[Row] = []
     sums = [(0.0, 0.0)] * 2
