@@ -20,6 +20,7 @@ from ybs.core.events import AssistantSaid, RequestStarted, TextStreamed, TurnFin
 from ybs.core.messages import Usage
 from ybs.frontends.host import this_host
 from ybs.frontends.terminal.terminal import Terminal
+from ybs.session.inbox import Inbox
 from ybs.session.session import Outcome, Status, View
 
 COLUMNS, ROWS = 100, 40
@@ -154,13 +155,15 @@ class StandIn:
         self.config, self.warnings, self.mode = Config(), (), "ask"
         self.view, self.resumed, self.host = View(streams=True), None, this_host()
         self.has_ended = asyncio.Event()
+        self.commands, self.is_busy, self.unread_count = None, False, 0
+        self.inbox = Inbox(self, lambda: None)
         self._sinks: list[Callable[[Any], None]] = []
 
     def __getattr__(self, name: str) -> Any:
         """Take whatever else a frontend asks for: nothing waits, nothing is given back."""
         return lambda *_args, **_options: ()
 
-    def subscribe(self, sink: Callable[[Any], None]) -> None:
+    def subscribe(self, sink: Callable[[Any], None], **_options: Any) -> None:
         """Take a sink of events."""
         self._sinks.append(sink)
 
@@ -171,11 +174,11 @@ class StandIn:
             window=32_000, context_tokens=900, usage=Usage(),
         )  # fmt: skip
 
-    async def handle(self, _line: str, *_images: Any) -> Outcome:
+    async def handle(self, _line: str, *_images: Any, **_options: Any) -> Outcome:
         """Stream the answer."""
         return await self.send(_line)
 
-    async def send(self, _line: str, *_images: Any) -> Outcome:
+    async def send(self, _line: str, *_images: Any, **_options: Any) -> Outcome:
         """Stream the answer."""
         self._emit(RequestStarted(model="fake", step=1))
         began = time.monotonic()
