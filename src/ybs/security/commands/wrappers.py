@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -82,8 +83,9 @@ def words_that_run(words: Sequence[str]) -> Iterator[str]:
     yield from (word for word in words[1:ends] if word in wanted)
 
 
+@lru_cache(maxsize=4)  # who judges a call and who looks at how it went read the same one
 def read(text: str) -> Reading:
-    """Read a command line, and through the wrappers in it."""
+    """Read a command line, and through the wrappers in it. Nobody changes what this returns."""
     reading = Reading(text=text, script=parse(text), runs=[])
     _follow_text(text, reading, 0, reading.script)
     reading.scanned = [] if reading.is_clear else scan(text)

@@ -215,7 +215,8 @@ class StreamMask:
         shift, whole = len(self._seen), self._seen + part
         pieces: list[str] = []
         end = 0
-        for finding in self._firewall.search(whole):
+        find = self._firewall.search if shift else self._firewall.find  # the first piece may be all
+        for finding in find(whole):
             start, stop = max(finding.start - shift, end), finding.end - shift
             if stop <= end:
                 continue

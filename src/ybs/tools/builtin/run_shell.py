@@ -176,7 +176,8 @@ class RunShell(BuiltInTool):
         ran: dict[str, Any] = output.display
         if ran["exit_code"] is None:  # it goes on in the background
             return ReadOnlyRun(output=output)
-        await asyncio.to_thread(attempts.end)
+        if attempts.is_watching:
+            await asyncio.to_thread(attempts.end)
         said = f"{ran.get('stderr', '')}\n{ran['stdout']}"
         return ReadOnlyRun(output=output, need=starter.need(attempts, ran["exit_code"], said))
 
