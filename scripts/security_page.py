@@ -364,6 +364,10 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | two merges of sub-agents' copies that together make a bare repository of a folder | made it, and nobody was told: held by `tests/conductor/test_isolation_attacks.py` |
 | `.envrc` or `.vscode` that is a link, renamed and made anew; the folder of what it leads to, renamed | took the place of what is held: held by `tests/security/test_read_only.py` |
 | a `node_modules` that sub-agents' copies show, exchanged for a link to the home folder by a job | their commands read that: held by `tests/security/test_bubblewrap.py`, `tests/security/test_landlock.py`, `tests/security/test_mounts.py` |
+| a trusted project's hook with the words of one of your own, with `if` or `async`; other arguments given by it beside your hook's `allow` | took its place; ran by that `allow`: held by `tests/session/test_user_hooks.py` |
+| exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
+| hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |
+| `ybs mcp import` of a file with a key's value within an address or a path | hid the address: held by `tests/frontends/subcommands/test_mcp.py` |
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 
 ## Escapes

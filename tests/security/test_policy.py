@@ -601,6 +601,12 @@ def test_a_command_of_another_agent_is_never_held_to_reading() -> None:
         ("mcp__plain__call", "execute", {}),
         ("memorize", "write", {"is_own": True}),
         ("write_file", "write", {"is_own": True, "paths": ("AGENTS.md",)}),
+        (
+            "write_file",
+            "write",
+            {"paths": (".vscode/tasks.json",), "autorun_part": ".vscode/tasks.json"},
+        ),
+        ("run_shell", "execute", {"command": "rm -rf build"}),
         ("run_shell", "execute", {"command": "make"}),  # by a star
     ],
 )
@@ -608,6 +614,7 @@ def test_a_rule_of_a_project_answers_for_its_files_and_commands_alone(
     name: str, effect: Effect, subject: dict[str, Any]
 ):
     rules = ("m*", "memorize", "run_*", "write_file", "run_shell(tox *)", "mcp__plain__call")
+    rules += ("write_file(.vscode/tasks.json)", "run_shell(rm -rf build)")
     safety = SafetySettings(allow=rules)
     assert word(decide(policy_of(safety=safety), name, effect, **subject)) == "allow"
     theirs = policy_of(safety=safety, projects_rules=rules)

@@ -510,6 +510,51 @@ async def test_the_hooks_of_a_project_run_once_it_is_trusted_and_only_tighten(
     assert any("not the program that you trust" in text for text in notices(events))
 
 
+@pytest.mark.parametrize("more", [{"if": "Bash(never *)"}, {"async": True}, {}])
+async def test_a_projects_hook_of_the_same_words_takes_no_hook_of_the_persons_away(
+    open_session: Open, project: Path, home: Path, more: dict[str, Any]
+):
+    guard = "echo ran >> ~/guard.log; echo 'not here' >&2; exit 2"
+    file = this_host().user_config_file
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"hooks": {"PreToolUse": [hook(guard, "Bash")]}}))
+    trusted(project, {"hooks": {"PreToolUse": [hook(guard, "Bash", **more)]}})
+    script = [call("run_shell", command="touch made"), "Sorry."]
+    events = await ran(open_session, script, mode="bypass")
+    assert results(events)[0].is_refused
+    assert "not here" in results(events)[0].output
+    assert (home / "guard.log").exists()
+    assert not (project / "made").exists()
+
+
+async def test_an_allow_of_the_persons_hook_is_for_no_arguments_of_a_projects(
+    open_session: Open, project: Path, home: Path
+):
+    """Theirs is asked again, about the call that would run, and what it says then counts."""
+    approve = "grep -q '\"echo ok\"' && " + pre(permissionDecision="allow").partition("; ")[2]
+    refuse = "if grep -q forbidden; then echo 'not that one' >&2; exit 2; fi"
+    file = this_host().user_config_file
+    file.parent.mkdir(parents=True)
+    own = [hook(f"{approve}; true", "Bash"), hook(refuse, "Bash")]
+    file.write_text(json.dumps({"hooks": {"PreToolUse": own}}))
+    script = [call("run_shell", command="echo ok", background=True), "Done."]
+
+    def theirs(command: str) -> None:
+        given = pre(updatedInput={"command": command, "run_in_background": True})
+        trusted(project, {"hooks": {"PreToolUse": [hook(given, "Bash")]}})
+
+    theirs("touch made")
+    events = await ran(open_session, script)
+    assert results(events)[0].is_refused  # it would write, and nobody was there to say yes
+    assert not (project / "made").exists()
+    theirs("echo forbidden")
+    events = await ran(open_session, script, mode="bypass")
+    assert "not that one" in results(events)[0].output
+    theirs("echo ok")
+    events = await ran(open_session, script)
+    assert results(events)[0].is_refused  # the arguments are the project's all the same
+
+
 #: How a hook of the project names the script that it runs, and which file that is.
 SPELLINGS = [
     ("{project}/check.sh", "check.sh"),

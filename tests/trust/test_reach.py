@@ -17,6 +17,8 @@ from ybs.trust.wording import lines_of
 
 FILES = {
     "h": "#!/bin/sh\nexit 0\n",
+    "x/a>b": "{}\n",
+    "x/a| tee h": "{}\n",
     "x/h": "#!/bin/sh\nexit 1\n",
     "x/y/deep.sh": "exit 2\n",
     "my hook.sh": "exit 3\n",
@@ -148,12 +150,15 @@ def found(folder: Path, *words: str) -> CommandReach:
         ("node -e 'a=>x/h'", "x/h"),
         ("echo done", ""),
         ("jq -r .tool_input.file_path | xargs ruff format", ""),
+        ("cat 'x/a>b' >h", "x/a>b"),
+        ('cat "$PWD/x/a>b" | tee h', "x/a>b"),
+        ("cat 'x>h' x/'a| tee h'", "x/a| tee h"),
         ("/usr/bin/true /etc/passwd", ""),
     ],
 )
 def test_a_file_is_reached_however_it_is_spelled(tree: Path, words: str, files: str) -> None:
     names = {*found(tree, words).files}
-    expected = {*files.split()} if files != "my hook.sh" else {files}
+    expected = {*files.split()} if files not in ("my hook.sh", "x/a| tee h") else {files}
     if words.startswith("python pkg"):
         expected -= {"pkg/tool/__init__.py"}
     assert names == expected
@@ -300,6 +305,7 @@ NOT_PLAIN = [
 NOT_KNOWN = [
     *("git status --short", "git log -1 > x", "git commit", "git -C x status", "git --exec-path=x status", "git diff --ext-diff", "git diff '' --ext-diff", "git show --textconv", "git diff -Oh", "git diff --output=h"),
     *("git grep -Omake x", "git", "git stash", "git checkout x", "git diff --no-index h x", "git -p log", "git diff --no-ext-diff -O h", "g=x git status"),
+    *("jq -L x -n 'include \"m\"; a'", "jq 'import \"m\" as m; m::a'", "jq -rf h", "jq --from-file h", "jq --library-path x .", "jq -n '1\ninclude'"),
     *("sort --compress-program=./h x", "sort --comp=./h", "sort '' --comp=h", "isort -q src", "black .", "rustfmt x"),
     *("cd", "cd -", "cd ..", "cd x/../..", "cd /usr", "cd ~/x", "cd +1", "cd x y", 'cd "${PWD}x"', 'cd "$PWD"x', 'cd "$PWD"/..', "exit x", "exit 1 2", "exit 'a[0]'"),
     *("curl -K h x", "wget x", "find . -name x", "rg x", "xargs rm", "env true", "exec true", "command true", "nice true", "timeout 5 true", "sudo true", "eval true"),
@@ -319,6 +325,7 @@ def test_what_is_not_plain_or_not_known_is_unknown(tree: Path, words: str) -> No
         "cp data.json /tmp/copy",
         "jq . data.json",
         "jq -r .tool_input.file_path",
+        "jq -r --arg f x '.a | {b: .c, $f}' data.json",
         "ruff check --fix .; ruff format . 2>&1 || exit 2",
         "ruff format src tests\ngofmt -w x.go;",
         "shfmt -w x/h | tee -a out.log",

@@ -96,9 +96,10 @@ _KNOWN: Final[Mapping[str, re.Pattern[str]]] = {
     program: re.compile(words)
     for programs, words in (
         ("echo : true false pwd cat tac head tail wc nl cut tr uniq paste fold grep ls stat basename dirname realpath", r"(?:\n.*)*"),
-        ("readlink cmp diff comm cksum sha256sum cp mv rm touch mkdir rmdir tee date sleep id whoami uname jq", r"(?:\n.*)*"),
+        ("readlink cmp diff comm cksum sha256sum cp mv rm touch mkdir rmdir tee date sleep id whoami uname", r"(?:\n.*)*"),
         ("ruff gofmt gofumpt shfmt shellcheck clang-format stylua taplo notify-send say afplay paplay aplay", r"(?:\n.*)*"),
         ("sort", r"(?:\n(?!--).*)*"),
+        ("jq", r"(?:\n(?!-\w*[fL]|--(?:from-file|library-path))(?!.*\b(?:include|import)\b).*)*"),
         ("printf", r"\n(?!-)(?:[^%\n\x02]|%[s%])*(?:\n.*)*"),
         ("test", _TEST),
         ("[", rf"{_TEST}\n\]"),
@@ -223,6 +224,9 @@ class _Search:
     def _candidates(self, text: str) -> list[str]:
         plain = _HOME.sub(lambda _: self.home, _PROJECT.sub(".", _OUTPUT.sub(" ", text)))
         found = dict.fromkeys(_words(plain))
+        # A name may hold what an output begins with: `cat 'a>b'`.
+        whole = _HOME.sub(lambda _: self.home, _PROJECT.sub(".", text))
+        found |= dict.fromkeys(word for word in _words(whole) if ">" in word or "|" in word)
         loose = _VARIABLE.sub(_ANY, plain)
         found |= dict.fromkeys(_words(loose))
         found |= dict.fromkeys(_words(_ANY_TOP.sub(".", loose)))

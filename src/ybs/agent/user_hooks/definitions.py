@@ -104,6 +104,7 @@ EventName: TypeAlias = Literal[
 EVENTS: Final[tuple[EventName, ...]] = get_args(EventName)
 #: Whose hook it is. One of the person's own is their program like any other; the rest runs in the sandbox.
 Source: TypeAlias = Literal["own", "project", "plugin"]
+SOURCES: Final[tuple[Source, ...]] = get_args(Source)
 DEFAULT_SECONDS = 60.0
 MOST_SECONDS = 600.0
 #: Nobody waits long for what happens at the end.
@@ -270,13 +271,14 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     """What one hook says, or several together.
 
     `blocked` is why what was about to happen is not to happen (None: it may). `permission` is about a call, `reason` is why.
-    `arguments` replace those of the call. The model is told `context`, the person `notes`. `ending` ends the turn (None: it goes on).
+    `arguments` replace those of the call; `are_others`: no hook of the person's own gave them. The model is told `context`, the person `notes`. `ending` ends the turn (None: it goes on).
     """
 
     blocked: str | None = None
     permission: Permission = ""
     reason: str = ""
     arguments: dict[str, Any] | None = None
+    are_others: bool = False
     context: str = ""
     ending: str | None = None
     notes: tuple[str, ...] = ()
@@ -341,6 +343,7 @@ def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
         permission=permission,
         reason=reason,
         arguments=given if is_object(given) else None,
+        are_others=hook.source != "own",
         context=_text(specific.get("additionalContext")),
         ending=ending,
         notes=(message,) if message else (),
@@ -375,18 +378,21 @@ def failed(hook: Hook, why: str) -> HookAnswer:
 
 
 def merged(answers: Iterable[HookAnswer]) -> HookAnswer:
-    """Return what several hooks say together: a block beats everything, `ask` beats `allow`."""
+    """Return what several hooks say together: a block beats everything, `ask` beats `allow`, which is of no arguments but its own."""
     all_of = list(answers)
     blocks = [each.blocked for each in all_of if each.blocked is not None]
-    by_permission = {each.permission: each for each in reversed(all_of)}
+    given = [each for each in all_of if each.arguments is not None]
+    taken = max(reversed(given), key=lambda each: not each.are_others, default=None)
+    seen = [each for each in all_of if each.permission != "allow" or taken in (None, each)]
+    by_permission = {each.permission: each for each in reversed(seen)}
     strongest = next((by_permission[p] for p in ("ask", "allow") if p in by_permission), None)
-    given = [each.arguments for each in all_of if each.arguments is not None]
     endings = [each.ending for each in all_of if each.ending is not None]
     return HookAnswer(
         blocked="\n".join(blocks) if blocks else None,
         permission="deny" if blocks else strongest.permission if strongest else "",
         reason=strongest.reason if strongest else "",
-        arguments=given[-1] if given else None,
+        arguments=taken.arguments if taken else None,
+        are_others=bool(taken and taken.are_others),
         context="\n".join(each.context for each in all_of if each.context),
         ending=endings[0] if endings else None,
         notes=tuple(note for each in all_of for note in each.notes),

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
 from ybs.agent.user_hooks.definitions import (
+    SOURCES,
     EventName,
     Hook,
     HookAnswer,
+    Source,
     failed,
     merged,
     names_of,
@@ -201,16 +203,19 @@ class UserHooks(TurnHook):
         facts: Mapping[str, Any],
         names: Collection[str] = (),
         call: ToolCall | None = None,
+        sources: Collection[Source] = SOURCES,
     ) -> HookAnswer:
         """Run the hooks of an event side by side, those whose matcher fits one of the names; return what they say together."""
-        fitting = {
-            (hook.command, hook.root): hook
+        meant = [
+            hook
             for hook in self._hooks
-            if hook.event == event and hook.fits(names)
-        }
+            if hook.event == event and hook.source in sources and hook.fits(names)
+        ]
         if call is not None:
             tool, arguments = call.name, _decoded(call)
-            fitting = {key: h for key, h in fitting.items() if h.allows(tool, arguments)}
+            meant = [hook for hook in meant if hook.allows(tool, arguments)]
+        # One that stands in several groups runs once; one of the project's never takes the place of the person's.
+        fitting = {(hook.command, hook.root, hook.source, hook.is_async): hook for hook in meant}
         if not fitting:
             return HookAnswer()
         given = await asyncio.to_thread(self._input, event, facts)
@@ -285,7 +290,14 @@ class UserHooks(TurnHook):
 
     async def judge(self, call: ToolCall) -> CallVerdict:
         """Ask the hooks before a call is run."""
-        answer = await self.fire("PreToolUse", self._facts(call), names_of(call.name), call)
+        names = names_of(call.name)
+        answer = await self.fire("PreToolUse", self._facts(call), names, call)
+        if answer.are_others and answer.arguments is not None and answer.blocked is None:
+            # The person's own have seen another call: they are asked about the one that would run.
+            changed = replace(call, arguments=_encoded(own_arguments(call.name, answer.arguments)))
+            facts = self._facts(changed)
+            again = await self.fire("PreToolUse", facts, names, changed, sources=("own",))
+            answer = merged((answer, replace(again, arguments=None)))
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending
             return CallVerdict(refusal=f"Refused by a hook of the person: {why}")

@@ -25,11 +25,19 @@ from ybs.frontends.headless.output import (
     write_cut,
     write_json,
 )
+from ybs.security.firewall.vault import own_secrets
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
 from ybs.tools.mcp.listed import differences
-from ybs.tools.mcp.settings import BadServer, Server, given, missing_variables, server_of
+from ybs.tools.mcp.settings import (
+    KEY_HEADERS,
+    BadServer,
+    Server,
+    given,
+    missing_variables,
+    server_of,
+)
 from ybs.trust.grants import variables_of
 from ybs.trust.wording import plain
 
@@ -339,18 +347,21 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
 
 
 def _shown(found: _Found, mask: Callable[[str], str]) -> str:
-    """Return a whole entry, but for keys by their looks, and by their names in variables and headers: one word each, as code is not."""
-    keys, entry = found.server.secrets, dict(found.entry)
+    """Return a whole entry, but for keys by their looks, and by their names in variables and headers: one word each, as code and addresses are not."""
+    entry = dict(found.entry)
     for part in ("env", "environment", "headers"):
         values: Any = entry.get(part)
         if is_object(values):
             entry[part] = {
-                name: "****"
-                if _KEY.fullmatch(str(each)) and any(key in str(each) for key in keys)
-                else each
-                for name, each in values.items()
+                name: "****" if _is_key(name, str(value)) else value
+                for name, value in values.items()
             }
     return mask(plain(entry))
+
+
+def _is_key(name: str, value: str) -> bool:
+    is_named = name.lower() in KEY_HEADERS or own_secrets({name.replace("-", "_"): value})
+    return bool(is_named and _KEY.fullmatch(value)) and "//" not in value
 
 
 def _look(options: "Options", file: Path, found: dict[str, _Found], known: set[str]) -> bool:

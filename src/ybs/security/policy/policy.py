@@ -543,8 +543,12 @@ class Policy:
         return command is not None and command.is_covered_by(() if place else rules, grants, place)
 
     def _allowing(self, case: Case) -> list[Rule]:
-        """Return the rules that may allow the call: a project's own count for commands and for files of the project, by the tool's full name."""
-        is_ordinary = case.name in _IN_PROJECT and not case.subject.is_own
+        """Return the rules that may allow the call: a project's own count for commands and for files of the project, by the tool's full name.
+
+        They count for nothing that destroys, and for no file that other programs run or later sessions read.
+        """
+        is_more = case.dangers or case.subject.autorun_part or case.subject.is_own
+        is_ordinary = case.name in _IN_PROJECT and not is_more
         return [
             rule
             for each, rule in self.rules.of("allow").items()

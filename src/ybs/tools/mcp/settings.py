@@ -38,6 +38,8 @@ CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 MOST_NAME: Final = 40
 #: A day.
 ASKING_SECONDS: Final = 86_400.0
+#: Headers that hold a key whatever it looks like.
+KEY_HEADERS: Final = ("authorization", "cookie")
 #: Fields of a server that no entry sets.
 _NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words", "said")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
@@ -167,7 +169,7 @@ class Server(Struct, frozen=True, kw_only=True):
         keys = [
             value.rpartition(" ")[2]
             for name, value in self.headers.items()
-            if name.lower() in ("authorization", "cookie")
+            if name.lower() in KEY_HEADERS
         ]
         shown = zip(self.args, mask_words(self.args), strict=True)
         hidden = [word.rpartition("=")[2] for word, masked in shown if masked != word]
