@@ -12,7 +12,7 @@ from ybs.config.schema import Mode, SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.security.policy.policy import NETWORK, Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import NETWORK, OUTSIDE, Allow, Ask, Decision, Deny, Policy, Subject
 from ybs.security.policy.rules import PolicyRule
 
 MODES: tuple[Mode, ...] = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")
@@ -459,6 +459,32 @@ def test_the_network_is_asked_for_whatever_is_allowed(mode: Any, allow: list[str
     decision = network_call(policy)
     assert isinstance(decision, Ask)
     assert NETWORK in decision.question.warnings
+
+
+@every_row("network", [True, False])
+@every_row("outside", [True, False])
+@every_row("rule", [True, False])
+def test_no_reason_to_ask_takes_the_place_of_another(network: bool, outside: bool, rule: bool):
+    """A hook's reason is put in the place of the rule's, which stands first."""
+    safety = SafetySettings(ask=("run_shell",) if rule else ())
+    policy = policy_of(safety=safety, find_sandbox=lambda: "full")
+    call = ToolCall(id="1", name="run_shell", arguments=Raw(b"{}"))
+    subject = Subject(
+        command="touch x && rm -rf y", network=network, outside=outside, offers_outside=True
+    )
+    asked = policy.decide(call, "execute", Preview(title="Run"), subject)
+    assert isinstance(asked, Ask)
+    warnings = asked.question.warnings
+    assert (warnings[0] == "the rule run_shell in safety.ask says to ask") is rule
+    assert (NETWORK in warnings) is network
+    assert (OUTSIDE in warnings) is outside
+    assert any("rm" in warning for warning in warnings)
+    other = ToolCall(id="1", name="mcp__docs__read", arguments=Raw(b"{}"))
+    asks = Subject(asks="its server runs without a sandbox")
+    named = policy_of(safety=SafetySettings(ask=("mcp__*",) if rule else ()))
+    told = named.decide(other, "execute", Preview(title="Call"), asks)
+    assert isinstance(told, Ask)
+    assert told.question.reason == "its server runs without a sandbox"
 
 
 def test_a_grant_with_the_network_covers_that_kind_of_command_and_no_other():

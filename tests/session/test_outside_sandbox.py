@@ -715,6 +715,27 @@ async def test_no_rule_counts_where_settings_start_what_may_load_the_project_or_
     assert result.is_refused is not (in_repository if where == "--local" else in_home)
 
 
+@pytest.mark.parametrize("name", ["EDITOR", "VISUAL", "GIT_EDITOR", "core.editor"])
+async def test_what_leaves_by_a_rule_starts_no_editor(
+    open_session, work: Path, home: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """An editor loads files of the folder that it starts in, such as `.exrc`."""
+    editor = home / "bin" / "vim"
+    editor.parent.mkdir()
+    editor.write_text("#!/bin/sh\ntouch ~/edited\necho x > $1\n")
+    editor.chmod(0o755)
+    if "." in name:
+        git(work, "config", "--global", name, str(editor))
+    else:
+        monkeypatch.setenv(name, str(editor))
+    session = open_session(outside_sandbox=("git commit *",))
+    session.answer = NO
+    result = await session.run("git commit --allow-empty", outside=True)
+    assert not session.questions
+    assert "empty commit message" in result.output
+    assert not (home / "edited").exists()
+
+
 async def test_no_rule_counts_where_git_lfs_goes_by_a_file_of_the_project(
     open_session, work: Path
 ) -> None:

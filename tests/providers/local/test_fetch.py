@@ -235,6 +235,10 @@ def test_no_file_of_a_project_sets_what_the_installer_runs(tmp_path, monkeypatch
     environ = fetch._environ(host)  # pyright: ignore[reportPrivateUsage]
     assert "PIP_CONFIG_FILE" not in environ
     assert environ["UV_CONFIG_FILE"] == "/etc/uv.toml"
+    monkeypatch.setattr(
+        sys, "prefix", str(project)
+    )  # a virtual environment in place: pip has settings at its top
+    assert fetch._environ(host)["PIP_CONFIG_FILE"] == os.devnull  # pyright: ignore[reportPrivateUsage]
 
 
 def test_pip_is_used_where_it_is_there_and_uv_where_not(tmp_path, monkeypatch):

@@ -13,12 +13,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from subprocess import PIPE
 
-from ybs.config.host import Host
+from ybs.config.host import Host, worked_in
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.providers.local import models
 from ybs.providers.local.download import Progress, alone, digest_of, download
 from ybs.security.launcher import environ_away, persons_program, python, start_in_loop
+from ybs.security.paths.steps import is_away
 from ybs.security.sandbox.launch import Launch
 
 HUB_VARIABLE = "YBS_MODEL_HUB"
@@ -166,7 +167,12 @@ def _environ(host: Host) -> dict[str, str]:
         for name, value in host.environ.items()
         if name in _KEPT or name.startswith(_KEPT_BEGINNING) or name.lower().endswith("_proxy")
     }
-    return {**environ_away(given), **_PIP_SETTINGS}
+    found = {**environ_away(given), **_PIP_SETTINGS}
+    if not is_away(
+        f"{sys.prefix}/pip.conf", worked_in
+    ):  # pip reads it, and has no way to leave out that one alone
+        found["PIP_CONFIG_FILE"] = os.devnull
+    return found
 
 
 def installer(host: Host) -> list[str]:

@@ -249,14 +249,17 @@ class Case:
             withheld = "what runs outside the sandbox is asked about each time"
         grant = "" if by_rule or self.outside == "needed" else self.offered_grant
         warnings = self.warnings
-        if by_rule or self.wants_network:
-            warnings = (reason if by_rule else NETWORK, *warnings)
+        if self.wants_network:
+            warnings = (NETWORK, *warnings)
         if self.wants_outside:
             warnings = (OUTSIDE, *warnings)
+        if by_rule:  # first, for a hook's reason takes its place
+            warnings = (reason, *warnings)
         if self.outside == "needed" and (changed := self.subject.find_changed(self.subject.looks)):
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
         reasons = ["" if reason == BY_MODE or reason in warnings else reason]
+        reasons += [self.subject.asks] if by_rule else []
         reasons += [f"it says of it: {said!r}"] if (said := self.preview.said) else []
         return Question(
             call=self.call,

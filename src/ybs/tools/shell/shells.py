@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ybs.tools.shell.watch import Watch
 
 
+_EDITORS = ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GH_EDITOR", "EDITOR", "VISUAL")
+_NO_EDITOR = dict.fromkeys(_EDITORS, ":") | {"GIT_PAGER": "cat", "PAGER": "cat"}
+
+
 class Shells:
     """Made once for a session. `starter` may be a sandbox; `keeps_outputs` is off where nothing may be written.
 
@@ -105,7 +109,8 @@ class Shells:
     def prepare_outside(self, command: str, *, is_asked: bool) -> "tuple[Launch, CommandMark]":
         """Say the same of a command that runs as the person's own shell would, outside of any sandbox.
 
-        One that nobody `is_asked` about finds no program in the project, no other repository, and no remote on this machine.
+        One that nobody `is_asked` about finds no program in the project, no other repository, and no remote on this machine. It starts
+        no editor and no pager: there is no terminal for them, and they load files of the folder that they start in.
         """
         environ = self._roots.host.environ
         if not is_asked:
@@ -117,7 +122,7 @@ class Shells:
             except (ValueError, RuntimeError) as error:
                 raise ToolError(f"The repository is another one by now: {error}") from error
             held = {**repository.variables, "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS)}
-            environ = {**environ_away(environ), **held}
+            environ = {**environ_away(environ), **held, **_NO_EDITOR}
         return self.marked(outside(command, environ))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
