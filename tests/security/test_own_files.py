@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from shutil import copytree
 from types import SimpleNamespace
 
 import pytest
@@ -65,17 +66,31 @@ def test_they_get_other_names_no_more_and_stay_what_they_are(installation, tmp_p
 
 def test_it_is_done_once_for_each_installation(installation, tmp_path: Path, monkeypatch):
     stamp = tmp_path / "stamp"
-    keep_apart(stamp, lambda _: True, writes=False)
+    stays = (installation.site / "ybs/__init__.py").is_symlink()  # to where no tool may write
+    keep_apart(stamp, lambda _: False, writes=False)
     assert not stamp.exists()
-    keep_apart(stamp, lambda _: True)
-    assert stamp.exists()
+    keep_apart(stamp, lambda _: False)
+    assert stamp.exists() is stays
     looked = list[int]()
     monkeypatch.setattr(own_files, "_files", lambda: looked.append(1) or ())
-    keep_apart(stamp, lambda _: True)
+    keep_apart(stamp, lambda _: False)
     assert not looked
-    (installation.site / "new-1.dist-info").mkdir()
-    keep_apart(stamp, lambda _: True)
+    metadata = installation.site / "new-1.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.touch()
+    (tmp_path / "cached").hardlink_to(metadata)
+    keep_apart(stamp, lambda _: False)
     assert looked
+
+
+def test_a_copy_by_links_that_somebody_makes_later_has_no_file_in_common(
+    installation, tmp_path: Path
+):
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    copytree(installation.site, tmp_path / "copy", copy_function=os.link)
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    for name in ("ybs/__init__.py", "other-1.dist-info/METADATA"):
+        assert not (tmp_path / "copy" / name).samefile(installation.site / name)
 
 
 def test_links_to_where_no_tool_may_write_stay(installation, tmp_path: Path):
@@ -121,12 +136,19 @@ def test_what_has_no_metadata_and_what_is_required_twice_is_passed_over(
 
 
 def test_what_python_runs_at_each_start_is_made_a_file_of_its_own_too(installation, tmp_path: Path):
+    declared = installation.site / "other-1.dist-info/entry_points.txt"
+    compiled = installation.site / "other/__pycache__/other.pyc"
+    compiled.parent.mkdir()
+    for path in (declared, compiled):
+        (installation.cache / path.name).write_text("")
+        path.hardlink_to(installation.cache / path.name)
     for name in ("sitecustomize.py", "hook.pth", "named.py"):
         (installation.cache / name).write_text("import os; __import__('other').x")
         (installation.site / name).hardlink_to(installation.cache / name)
     keep_apart(tmp_path / "stamp", lambda _: True)
     counts = {each.name: each.stat().st_nlink for each in installation.site.glob("*.p*")}
     assert counts == {"sitecustomize.py": 1, "hook.pth": 1, "named.py": 1}
+    assert (declared.stat().st_nlink, compiled.stat().st_nlink) == (1, 1)
 
 
 def test_of_what_is_not_required_only_modules_that_may_be_loaded_become_files_of_their_own(

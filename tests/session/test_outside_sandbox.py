@@ -26,9 +26,12 @@ from ybs.frontends.headless.advice import refuse
 from ybs.security.commands.wrappers import read
 from ybs.security.paths import folder_index
 from ybs.security.policy.rules import VERBS, outside_rules
+from ybs.security.sandbox import bubblewrap as bubblewrap_sandbox
+from ybs.security.sandbox import choice
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook, call
+from ybs.tools.shell import leaving
 
 __all__ = ["open_whole"]
 pytestmark = [
@@ -713,6 +716,26 @@ async def test_no_rule_counts_where_settings_start_what_may_load_the_project_or_
     (work / "main.py").write_text("new\n")
     result = await session.run("git add main.py")
     assert result.is_refused is not (in_repository if where == "--local" else in_home)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+async def test_what_leaves_by_a_rule_does_not_change_ybs_itself(
+    open_session, work: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool
+) -> None:
+    code = work / ".venv"
+    code.mkdir()
+    (code / "ybs.py").write_text("as it was\n")
+    for module in (choice, bubblewrap_sandbox, leaving):
+        monkeypatch.setattr(
+            module, "code_in", lambda root: (str(code),) if root == str(work) else ()
+        )
+    if not is_held:
+        monkeypatch.setattr(leaving, "has_bubblewrap", lambda: False)
+    session = open_session(outside_sandbox=("git stash *",))
+    session.answer = NO
+    result = await session.run("git stash -q --all", outside=True)
+    assert result.is_refused is not is_held
+    assert (code / "ybs.py").read_text() == "as it was\n"
 
 
 @pytest.mark.parametrize("name", ["EDITOR", "VISUAL", "GIT_EDITOR", "core.editor"])

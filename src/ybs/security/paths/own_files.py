@@ -19,7 +19,7 @@ from ybs.config import private_file
 from ybs.core.errors import ConfigError
 
 _NAME = re.compile(r"[\w.-]+")
-_MODULES = (".py", ".so", ".pth")
+_READ = (".py", ".pyc", ".so", ".pth", "entry_points.txt", "METADATA")
 #: Of packages that ybs does not require; libraries for learning machines are larger, and nothing of ybs loads them.
 _LARGEST_BYTES = 50_000_000
 
@@ -32,24 +32,25 @@ def keep_apart(stamp: Path, leads_to: Callable[[Path], bool], *, writes: bool = 
     site = Path(msgspec.__file__).parents[1]
     with suppress(OSError, ConfigError):
         facts = site.stat()
-        if facts.st_uid != os.getuid() or not _has_links(site):
+        if facts.st_uid != os.getuid() or not (linked := _linked(site)):
             return
-        if private_file.read(stamp) == _state(site):
+        if private_file.read(stamp) == _state(site, linked):
             return
         for path in chain(_files(), _modules(site)):
             with suppress(OSError):
                 _keep_apart(path, leads_to)
         if writes:
-            private_file.replace(stamp, _state(site))
+            private_file.replace(stamp, _state(site, _linked(site)))
 
 
-def _state(site: Path) -> bytes:
-    facts = site.stat()
-    return f"{site} {facts.st_ino} {facts.st_mtime_ns}".encode(errors="surrogateescape")
+def _state(site: Path, linked: Iterable[str]) -> bytes:
+    facts, names = site.stat(), " ".join(linked)
+    return f"{site} {facts.st_ino} {facts.st_mtime_ns} {names}".encode(errors="surrogateescape")
 
 
-def _has_links(site: Path) -> bool:
-    """Return whether a package was linked: each has a file METADATA, as it came."""
+def _linked(site: Path) -> list[str]:
+    """Return the packages that were linked: each has a file METADATA, as it came, which becomes one of its own as all do."""
+    found: list[str] = []
     for name in os.listdir(site):  # noqa: PTH208 - texts, at each start
         if name.endswith(".dist-info"):
             try:
@@ -57,8 +58,8 @@ def _has_links(site: Path) -> bool:
             except OSError:
                 continue
             if facts.st_nlink > 1 or stat.S_ISLNK(facts.st_mode):
-                return True
-    return False
+                found.append(name)
+    return sorted(found)
 
 
 def _keep_apart(path: Path, leads_to: Callable[[Path], bool]) -> None:
@@ -99,7 +100,7 @@ def _files() -> Iterator[Path]:
 def _modules(site: Path) -> Iterator[Path]:
     """Yield what Python may load or read at its start."""
     for folder, _, names in os.walk(site):
-        for path in (Path(folder, each) for each in names if each.endswith(_MODULES)):
+        for path in (Path(folder, each) for each in names if each.endswith(_READ)):
             if path.lstat().st_size <= _LARGEST_BYTES:
                 yield path
 

@@ -47,9 +47,14 @@ class Open(Backend):
     ) -> Launch:
         """Return the command as it is."""
         variables = open_environment_of(environ, declared=access.declared)
-        program = tried_bubblewrap()[0] if self._folders and sys.platform == "linux" else None
-        around = bubblewrap.holding_code(program, self._folders) if program else ()
-        return Launch((*around, *command), variables)
+        return Launch((*holding_code(self._folders), *command), variables)
+
+
+def holding_code(folders: Sequence[str]) -> tuple[str, ...]:
+    """Return the words behind which a command cannot change ybs's own code in these folders; none where there is none, or no bubblewrap."""
+    folders = [folder for folder in folders if code_in(folder)]
+    program = tried_bubblewrap()[0] if folders and sys.platform == "linux" else None
+    return bubblewrap.holding_code(program, folders) if program else ()
 
 
 def choose(

@@ -15,9 +15,11 @@ from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_settings import commands, hook_folders, named_by_settings, remotes_of
+from ybs.security.paths.own_code import code_in
 from ybs.security.paths.repository import Repository, check_plain, find_repository, number_of
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.rules import may_be_let_out
+from ybs.security.sandbox.choice import has_bubblewrap
 from ybs.tools.workspace import Workspace
 
 #: Programs that git's settings start with words, and that load no file of the folder which they run in; without words none of any name does.
@@ -103,6 +105,8 @@ def _by_repository(repository: Repository, roots: Roots) -> Iterator[str]:
     remotes_of(repository.config_files)
     yield from (f"{name} is set" for name in _LEADING if name in host.environ)
     for root in map(str, roots.folders):
+        if code_in(root) and not has_bubblewrap():
+            yield "ybs itself lies here, and nothing on this machine keeps it as it is"
         index = index_of(root).look()
         yield from (
             f"{roots.show(Path(path))} is a repository, too"

@@ -110,20 +110,23 @@ class Shells:
         """Say the same of a command that runs as the person's own shell would, outside of any sandbox.
 
         One that nobody `is_asked` about finds no program in the project, no other repository, and no remote on this machine. It starts
-        no editor and no pager: there is no terminal for them, and they load files of the folder that they start in.
+        no editor and no pager: there is no terminal for them, and they load files of the folder that they start in. It cannot change ybs itself.
         """
         environ = self._roots.host.environ
-        if not is_asked:
-            from ybs.security.paths.git_settings import PROTOCOLS
-            from ybs.security.paths.repository import find_repository
+        if is_asked:
+            return self.marked(outside(command, environ))
+        from ybs.security.paths.git_settings import PROTOCOLS
+        from ybs.security.paths.repository import find_repository
+        from ybs.security.sandbox.choice import holding_code
 
-            try:
-                repository = find_repository(self._roots.folder)
-            except (ValueError, RuntimeError) as error:
-                raise ToolError(f"The repository is another one by now: {error}") from error
-            held = {**repository.variables, "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS)}
-            environ = {**environ_away(environ), **held, **_NO_EDITOR}
-        return self.marked(outside(command, environ))
+        try:
+            repository = find_repository(self._roots.folder)
+        except (ValueError, RuntimeError) as error:
+            raise ToolError(f"The repository is another one by now: {error}") from error
+        held = {**repository.variables, "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS)}
+        launch = outside(command, {**environ_away(environ), **held, **_NO_EDITOR})
+        around = holding_code([str(root) for root in self._roots.folders])
+        return self.marked(replace(launch, argv=(*around, *launch.argv)))
 
     def marked(self, launch: "Launch") -> "tuple[Launch, CommandMark]":
         """Return a launch whose processes carry a mark, and the mark. Raises OSError."""
