@@ -7,7 +7,6 @@ person is asked once it was stopped. So a wrong reading of a command costs nothi
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -234,10 +233,9 @@ class Case:
 
     def with_network(self) -> "Case":
         """Return the same call with the network open, given by the person."""
-        case = copy(self)
-        case.subject = replace(self.subject, network=True, offers_network=False)
-        case.wants_network = not self._safety.sandbox_network
-        case.offers_network, case.is_given_network = False, True
+        subject = replace(self.subject, network=True, offers_network=False)
+        case = Case(self.call, self.effect, self.preview, subject, self._safety)
+        case.is_given_network = True
         return case
 
     def question(self, reason: str, *, by_rule: bool) -> Question:
