@@ -368,6 +368,10 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |
 | `ybs mcp import` of a file with a key's value within an address or a path | hid the address: held by `tests/frontends/subcommands/test_mcp.py` |
+| a rule of an untrusted project's `safety.ask`, or a hook's `ask`, for a command with `network: true` or `outside: true`, and for a tool of a server without a sandbox | took the place of the warning: held by `tests/security/test_policy.py` |
+| a rule `git commit *` with an editor that loads files of the folder it starts in; `git stash --all`, `git checkout` of a branch with ybs's own `.venv` | ran the repository's `.exrc` outside, changed ybs: held by `tests/session/test_outside_sandbox.py` |
+| `pip.conf` at the top of a project that is a virtual environment, by `ybs models download` | said what pip runs and writes: held by `tests/providers/local/test_fetch.py` |
+| `entry_points.txt` with a second name; `cp -al .venv copy` after the first session | a command changed ybs: held by `tests/security/test_own_files.py` |
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 
 ## Escapes
