@@ -44,8 +44,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   Where a command cannot work inside, the question names what was changed since the session began, as far as the file system notes that; if that is more once you answer, you are asked again. Meanwhile no sub-agent's changes are merged. Nothing outside runs in the background, nor in a sub-agent's copy of the project (`tests/session/test_outside_sandbox.py`).
 - **ybs itself.** Where what ybs runs from lies in the project or another folder that tools work in (`pip install ybs` in the project's `.venv`, an
   editable install), it is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's
-  copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder of installed packages, the
-  package `ybs`, the folder of the script that started it, packages that are links among the installed ones, and packages that bring plug-ins, in use or not. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
+  copy: the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder in which Python looks for installed packages (made where it is missing), the
+  package `ybs`, the folder of the script that started it, packages that are links among the installed ones, and packages that bring plug-ins, in use or not; a project that is one of these folders, or lies in one, is read-only as a whole. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed. ybs says so at the start, and
   after a command that fails for that. No setting opens it: whoever works on ybs with ybs, or installs packages beside it, does that in a shell of their own (`!!pip install x`)
   or runs ybs from an installation elsewhere. From what else of such a folder is on Python's path (`PYTHONPATH`, an editable install of the project, the folder in
   which `python -m ybs` is started) nothing more is loaded once the session begins (`tests/security/test_own_code.py`).
@@ -193,6 +193,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| `local/lib/pythonX.Y/dist-packages/x.pth`, where Debian's Python looks too, in a project that is the virtual environment | ran at the next start: each folder in which Python looks for packages is held, and made before a command could: held by `tests/security/test_own_code.py` |
+| `re.py` in a project that is the folder of the script `ybs` (`~/.local/bin`); a plug-in of ybs whose package is the project itself | ran at the next start: such a project is read-only: held by the same |
 | a folder of `PATH` in the project, renamed and made a link to what commands write elsewhere (their `/tmp`) | the person's hook, server and editor ran the model's file: a path is judged by each step that leads there: held by `tests/security/test_launcher.py` |
 | a link `bin/wl-copy -> /bin/sh` of a repository, and `/copy` | the answer ran as a script: held by the same, `tests/frontends/terminal/test_clipboard.py` |
 | `src/sitecustomize/__init__.py`, `nt/`, `typing.py` where Python looks by an editable install or `PYTHONPATH`, and ybs's own Python (a PDF, the map) | ran outside: it starts without `site` and variables: held by `tests/security/test_own_python.py` |
