@@ -152,7 +152,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
 - With the sandbox off a command that you allow can change ybs where it is installed in the project and bubblewrap cannot be had (with it, ybs itself stays read-only, and `sudo` does not work in commands); ybs says so at the start, and asks about each
   command in every mode but `bypass`. A folder of the project in `PYTHONPATH` is
-  looked through by Python itself before ybs begins: file tools ask before they write a module or package `sitecustomize` or `usercustomize`, and a command that makes one is named (Python looks for that one in the folder of an editable install, too), but a module of
+  looked through by Python itself before ybs begins: file tools ask before they write a module or package `sitecustomize`, `usercustomize` or `apport_python_hook` (which Debian's looks for), and a command that makes one is named (Python looks for those in the folder of an editable install, too, and for what an `import` in a `sitecustomize` or `*.pth` of your own does not find elsewhere, which ybs does not know), but a module of
   the standard library's name (`re.py`) there runs at the next start. Install ybs outside of such a variable's reach, or start it with `env -u PYTHONPATH ybs`. The same
   goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins, and `OPENSSL_CONF`, `OPENSSL_MODULES` and `OPENSSL_ENGINES` (ybs says so at the start, and hands none of them on to what it starts), and for a settings file that you name with `-c` in the project: the model may change it as any file.
 - With the network open a command can send away what it can read.
@@ -193,6 +193,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| `src/apport_python_hook.py` in a project that is installed beside ybs as editable: the `sitecustomize` of Debian's and Ubuntu's Python imports it | ran at the next start: it is asked about, as all that Python looks for in such a folder when it starts: held by `tests/security/test_own_code.py` |
 | `local/lib/pythonX.Y/dist-packages/x.pth`, where Debian's Python looks too, in a project that is the virtual environment | ran at the next start: each folder in which Python looks for packages is held, and made before a command could: held by `tests/security/test_own_code.py` |
 | `re.py` in a project that is the folder of the script `ybs` (`~/.local/bin`); a plug-in of ybs whose package is the project itself | ran at the next start: such a project is read-only: held by the same |
 | a folder of `PATH` in the project, renamed and made a link to what commands write elsewhere (their `/tmp`) | the person's hook, server and editor ran the model's file: a path is judged by each step that leads there: held by `tests/security/test_launcher.py` |

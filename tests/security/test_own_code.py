@@ -702,6 +702,36 @@ def test_a_folder_of_programs_a_script_or_a_plugin_is_code_also_where_it_is_the_
     fresh()
 
 
+@pytest.mark.parametrize("python", [sys.executable, "/usr/bin/python3"])
+def test_what_python_looks_for_at_its_start_in_the_folder_of_an_editable_install_is_asked_about(
+    python, tmp_path: Path
+):
+    """Debian's and Ubuntu's looks for more than others."""
+    same = 'import sys; print(sys.version_info[:2] == tuple(map(int, sys.argv[1].split("."))))'
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    asked = [python, "-c", same, version]
+    if not os.access(python, os.X_OK) or b"True" not in subprocess.check_output(asked):
+        pytest.skip("NOT TESTED: needs a system's Python of this version")
+    subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (site,) = tmp_path.glob("venv/lib/python*/site-packages")
+    src = tmp_path / "project/src"
+    src.mkdir(parents=True)
+    (site / "seen.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    (site / "ybs").symlink_to(Path(ybs.__file__).parent)
+    (site / "zz.pth").write_text(f"{src}\n")
+    script = tmp_path / "venv/bin/ybs"
+    script.write_text(PROGRAM)
+    done = subprocess.run(
+        [tmp_path / "venv/bin/python", "-vv", script, "config", "show"],
+        env={"HOME": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    tried = [Path(line.rpartition("trying ")[2]) for line in done.stderr.splitlines() if f"trying {src}/" in line]  # fmt: skip
+    assert tried  # of each name the module, its compiled file and the package
+    shown = Roots(this_host(), tmp_path / "project")
+    sources = [each for each in tried if each.suffix in (".py", ".pyc", ".so")]
+    assert [each.name for each in sources if not shown.autorun_part(each)] == []
+
+
 def test_a_python_that_a_file_could_lead_elsewhere_is_code_as_a_whole(monkeypatch, tmp_path: Path):
     """The project is what holds the interpreter, as of conda: Python looks there for `pyvenv.cfg`, which is missing."""
     root = str(tmp_path.resolve())
