@@ -193,6 +193,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| `NODE_OPTIONS=--require PROJECT/.pnp.cjs` in a project whose folder has a sign such as `:` or `@` in its name | was handed to the person's own hook: such a sign ends no path for certain: held by `tests/security/test_own_programs.py` |
 | `src/apport_python_hook.py` in a project that is installed beside ybs as editable: the `sitecustomize` of Debian's and Ubuntu's Python imports it | ran at the next start: it is asked about, as all that Python looks for in such a folder when it starts: held by `tests/security/test_own_code.py` |
 | `local/lib/pythonX.Y/dist-packages/x.pth`, where Debian's Python looks too, in a project that is the virtual environment | ran at the next start: each folder in which Python looks for packages is held, and made before a command could: held by `tests/security/test_own_code.py` |
 | `re.py` in a project that is the folder of the script `ybs` (`~/.local/bin`); a plug-in of ybs whose package is the project itself | ran at the next start: such a project is read-only: held by the same |
