@@ -175,6 +175,19 @@ def installed(
     assert one.state() == before
 
 
+@pytest.fixture
+def fresh() -> Iterator[Callable[[], None]]:
+    """Forget what was found of the process's own code, before and after."""
+
+    def forget() -> None:
+        own_code._code.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        own_code.code_in.cache_clear()
+
+    forget()
+    yield forget
+    forget()
+
+
 #: VENV is the environment by its name, REAL its own folder, SITE where its packages are, TOP the first folder on the way.
 COMMANDS = (
     "echo x > SITE/ybs/tools/reading/pdf.py",
@@ -571,9 +584,9 @@ def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
         monkeypatch.setitem(sys.modules, each.__name__, each)
     made = {"/p/made_package", "/p/made_module.py"}
     look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
-    assert made.isdisjoint(look.__wrapped__().prefixes)
+    assert made.isdisjoint(look.__wrapped__().folders)
     monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
-    assert made <= look.__wrapped__().prefixes
+    assert made <= look.__wrapped__().folders
 
 
 def test_a_plugin_that_a_finder_leads_to_is_code_before_it_is_loaded(monkeypatch, tmp_path: Path):
@@ -605,7 +618,7 @@ def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_pa
 def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in_it(
     monkeypatch, tmp_path: Path
 ):
-    programs: Any = own_code._programs  # pyright: ignore[reportPrivateUsage]
+    programs: Any = own_code._more_folders  # pyright: ignore[reportPrivateUsage]
     folder = str(tmp_path.resolve())
     (tmp_path / "ybs").touch()
     monkeypatch.setattr(sys, "argv", [f"{folder}/ybs"])
@@ -617,6 +630,7 @@ def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in
     assert folder not in programs()
     monkeypatch.setattr(sys, "argv", ["gone"])
     assert "" not in programs()
+    assert not any("gone" in each for each in own_code._programs())  # pyright: ignore[reportPrivateUsage]
 
 
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):
@@ -626,7 +640,7 @@ def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monk
     monkeypatch.setattr(site, "USER_SITE", "/home/u/packages")
     monkeypatch.setattr(sys, "pycache_prefix", "/home/u/compiled")
     assert "/home/u/packages" in own_code.module_folders()
-    assert "/home/u/compiled" in own_code._programs()  # pyright: ignore[reportPrivateUsage]
+    assert "/home/u/compiled" in own_code._more_folders()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(tmp_path):
@@ -640,22 +654,82 @@ def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(tmp
 
 
 def test_folders_in_which_python_would_look_are_there_before_a_command_could_make_them(
-    monkeypatch, tmp_path: Path
+    monkeypatch, tmp_path: Path, fresh
 ):
     import site
 
     packages, compiled = tmp_path / "user/lib/packages", tmp_path / "compiled"
+    debians, within = tmp_path / "local/lib/dist-packages", tmp_path / "lib/dist-packages"
     monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
     monkeypatch.setattr(site, "USER_SITE", str(packages))
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(debians), str(within)])
     monkeypatch.setattr(sys, "pycache_prefix", str(compiled))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    (tmp_path / "pyvenv.cfg").touch()
     own_code.make_missing(str(tmp_path / "other"))
-    assert not list(tmp_path.iterdir())
+    assert [each.name for each in tmp_path.iterdir()] == ["pyvenv.cfg"]
     own_code.make_missing(str(tmp_path))
-    assert packages.is_dir()
-    assert compiled.is_dir()
+    assert all(each.is_dir() for each in (packages, compiled, debians))
+    assert not within.exists()  # in a folder that is held as a whole
+    assert {str(packages), str(debians)} <= {*own_code.code_in(str(tmp_path))}
+    fresh()
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "file/x"))
     (tmp_path / "file").touch()
     own_code.make_missing(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "site")
+    assert str(packages) not in own_code.module_folders()
+
+
+def test_a_folder_of_programs_a_script_or_a_plugin_is_code_also_where_it_is_the_project(
+    monkeypatch, tmp_path: Path, fresh
+):
+    """`~/.local/bin` with the script of `pip install --user`; a repository that is the package of a plug-in."""
+    bin_folder, plugin = tmp_path / "home/bin", tmp_path / "plugin"
+    for each in (bin_folder, plugin, tmp_path / "venv/bin"):
+        each.mkdir(parents=True)
+    (bin_folder / "ybs").touch()
+    package: Any = type(sys)("made_package")
+    package.__file__, package.__path__ = f"{plugin}/__init__.py", [str(plugin)]
+    monkeypatch.setitem(sys.modules, package.__name__, package)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setattr(sys, "argv", [str(bin_folder / "ybs")])
+    monkeypatch.setattr(sys, "path", [str(bin_folder), *sys.path])
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    for folder in (bin_folder, plugin, plugin / "parts", tmp_path / "venv/bin"):
+        assert own_code.code_in(str(folder)) == (str(folder),)
+    assert own_code.code_in(str(tmp_path / "venv/src")) == ()
+    assert own_code.code_in(str(tmp_path / "home")) == (str(bin_folder),)
+    fresh()
+
+
+@pytest.mark.parametrize("python", [sys.executable, "/usr/bin/python3"])
+def test_what_python_looks_for_at_its_start_in_the_folder_of_an_editable_install_is_asked_about(
+    python, tmp_path: Path
+):
+    """Debian's and Ubuntu's looks for more than others."""
+    same = 'import sys; print(sys.version_info[:2] == tuple(map(int, sys.argv[1].split("."))))'
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    asked = [python, "-c", same, version]
+    if not os.access(python, os.X_OK) or b"True" not in subprocess.check_output(asked):
+        pytest.skip("NOT TESTED: needs a system's Python of this version")
+    subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (site,) = tmp_path.glob("venv/lib/python*/site-packages")
+    src = tmp_path / "project/src"
+    src.mkdir(parents=True)
+    (site / "seen.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    (site / "ybs").symlink_to(Path(ybs.__file__).parent)
+    (site / "zz.pth").write_text(f"{src}\n")
+    script = tmp_path / "venv/bin/ybs"
+    script.write_text(PROGRAM)
+    done = subprocess.run(
+        [tmp_path / "venv/bin/python", "-vv", script, "config", "show"],
+        env={"HOME": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    tried = [Path(line.rpartition("trying ")[2]) for line in done.stderr.splitlines() if f"trying {src}/" in line]  # fmt: skip
+    assert tried  # of each name the module, its compiled file and the package
+    shown = Roots(this_host(), tmp_path / "project")
+    sources = [each for each in tried if each.suffix in (".py", ".pyc", ".so")]
+    assert [each.name for each in sources if not shown.autorun_part(each)] == []
 
 
 def test_a_python_that_a_file_could_lead_elsewhere_is_code_as_a_whole(monkeypatch, tmp_path: Path):

@@ -457,6 +457,28 @@ def test_nothing_in_the_environment_leads_into_the_project(name: str, value: str
     assert away_from(["/p", "/h/p"], {name: value, "HOME": "/h"}).get(name) == left
 
 
+@every_row(
+    "folder, value",
+    [
+        ("/src/github.com:owner", "--require {}/x.js"),
+        ("/src/github.com:owner", "--require {}"),
+        ("/src/github.com:owner", "{} --y"),
+        ("/src/web@2", "--require /own/x.js --require {}/x.js"),
+        ("/src/web@2", "--dir /own --dir {} --y"),
+        ("/src/a b, (c)", "--dir '/own/x' --dir '{}/x'"),
+        ("/src/it's=1;", "-I/own -I{}/x"),
+        ("/src/web", "/bin/true<{}/x"),
+        ("/src/web", '{{"a": "/own", "b": ["{}/x"]}}'),
+        ("/src/web", "/own/x|{}/x"),
+    ],
+)
+def test_it_leads_there_also_where_the_folders_name_holds_what_stands_between_words(folder, value):
+    assert away_from([folder], {"NODE_OPTIONS": value.format(folder)}) == {}
+    for other in ("/own/it", f"{folder}-2"):
+        left = {"NODE_OPTIONS": value.format(other), "XDG_DATA_DIRS": "/a b:/usr/share"}
+        assert away_from([folder], left) == left
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("mark", [".git", ".jj"])
 async def test_in_a_folder_of_a_repository_nothing_leads_to_its_top_either(

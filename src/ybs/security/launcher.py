@@ -10,7 +10,16 @@ its `ldconfig`, plugins their own) the process itself judges, by `judge_start`.
 import os
 import stat
 import sys
-from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from contextvars import ContextVar
 from errno import EACCES, ENOENT
@@ -63,7 +72,8 @@ _FOLDERS = (
 )
 #: What else than a colon stands between the paths of a variable.
 _BETWEEN = {"LD_PRELOAD": " ", "LD_LIBRARY_PATH": ";"}
-_BETWEEN_WORDS = lazy(r"[\s;,='\"@()]+")
+_BETWEEN_WORDS = lazy(r"[\s:;,='\"@()<>|&!#`\[\]{}]+")
+_LONGEST_PATH: Final = 4096
 _ESCAPE = lazy(rb"%([0-9A-Fa-f]{2})")
 _HOME = lazy(r"\$\{?HOME\b\}?|~(?=/)")
 _NUMBERED: Final = ("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_")
@@ -220,10 +230,12 @@ def _led_away(name: str, value: str, leads: Callable[[str], bool], *, is_bound: 
         left = [each for each in left if each.startswith("/")]
     elif len(left) < len(entries) and not all(each.startswith("/") for each in entries):
         return None  # no list of paths, so half of it would mean something else
+    elif len(left) > 1 and leads(os.pathsep.join(left)):
+        return None  # into a folder that has a colon in its name
     return os.pathsep.join(left) if left or not value else None
 
 
-def _leads_into(entry: str, *, folders: Container[str], but: Container[str], home: str) -> bool:
+def _leads_into(entry: str, *, folders: Collection[str], but: Container[str], home: str) -> bool:
     """Return whether a path, or an option with a path in it, names something in one of the folders, and none of `but`.
 
     It may be written as an address, with escapes, or from the home folder on.
@@ -233,9 +245,20 @@ def _leads_into(entry: str, *, folders: Container[str], but: Container[str], hom
     unescaped = _ESCAPE().sub(lambda found: bytes.fromhex(found[1].decode()), os.fsencode(entry))
     texts = {entry, os.fsdecode(unescaped), entry.replace("\\", "")}
     texts |= {_HOME().sub(lambda _: home, each) for each in texts}
-    words = [word for text in texts for word in (text, *_BETWEEN_WORDS().split(text))]
-    paths = {"/" + word[word.index("/") :].lstrip("/") for word in words if "/" in word}
+    paths = {path for text in texts for path in _paths_of(text, folders)}
     return not all(is_away(path, folders, but=but) for path in paths)
+
+
+def _paths_of(text: str, folders: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that each word of a text may be, or begin: what stands between words may also be a part of a name."""
+    between, end = _BETWEEN_WORDS(), 0
+    while (slash := text.find("/", end)) >= 0:
+        path = "/" + text[slash : slash + _LONGEST_PATH].lstrip("/")
+        yield path
+        yield between.split(path, 1)[0]
+        yield from (e for e in folders if path.startswith(e) and between.match(path, len(e)))
+        found = between.search(text, slash)
+        end = found.end() if found else len(text)
 
 
 def paths_in(name: str, environ: Mapping[str, str]) -> list[str]:

@@ -86,11 +86,12 @@ _ENDS: dict[str, Kind] = {
     ".mdc": "read",
 }
 _ANY_BEGINNING, _ANY_END = tuple(_BEGINNINGS), tuple(_ENDS)
-#: Modules that Python looks for at each start, and those of other systems that its library tries to load.
+#: Modules that Python looks for at each start (the last of them Debian's and Ubuntu's), and those of other systems that its library tries to load.
 MODULES = frozenset(
     (
         "sitecustomize",
         "usercustomize",
+        "apport_python_hook",
         "nt",
         "msvcrt",
         "winreg",

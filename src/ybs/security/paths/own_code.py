@@ -20,11 +20,11 @@ OWN_CODE = (
     "ybs itself runs from there, so nothing in it is changed while ybs works. The person can do it in a shell of their own, "
     "or install ybs elsewhere (`uv tool install ybs`, `pipx install ybs`)."
 )
-_VENV = ("bin", "lib", "lib64", "include", "pyvenv.cfg")
+_VENV = ("lib", "lib64", "include", "pyvenv.cfg")
 
 
 class _Code(NamedTuple):
-    """Absolute paths, as named and as resolved, and the links on the way. `folders` hold modules; `prefixes` hold more besides."""
+    """Absolute paths, as named and as resolved, and the links on the way. `folders` hold nothing but code; `prefixes` hold more besides."""
 
     folders: frozenset[str]
     prefixes: frozenset[str]
@@ -32,10 +32,8 @@ class _Code(NamedTuple):
 
 def make_missing(root: str) -> None:
     """Make the folders of modules in the root that Python would look in if they were there: what is missing, any command could make."""
-    site = sys.modules.get("site")
-    user = getattr(site, "ENABLE_USER_SITE", False) and getattr(site, "USER_SITE", None)
-    for path in (user, sys.pycache_prefix):
-        if path and lies_in(os.path.realpath(path), root):
+    for path in filter(None, (*_site_folders(), sys.pycache_prefix)):
+        if os.path.realpath(path) in code_in(root):  # not in another folder that is held
             with suppress(OSError):
                 os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - a text
 
@@ -44,7 +42,7 @@ def make_missing(root: str) -> None:
 def code_in(root: str) -> tuple[str, ...]:
     """Return what lies in the root, whose links are resolved: code, and links that lead to it.
 
-    The root itself where it lies in a folder of modules. What lies in another path of the list is left out.
+    The root itself where it is or lies in a folder of code. What lies in another path of the list is left out.
     """
     code = _code()
     if any(lies_in(root, folder) for folder in code.folders):
@@ -100,7 +98,9 @@ def _code() -> _Code:
     for path in module_folders():
         for each in (path, *(_links(path) if path.endswith("-packages") else ())):
             folders.update(steps(each, has_turns=False))
-    for path in (*_programs(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
+    for path in (*_more_folders(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
+        folders.update(steps(path, has_turns=False))
+    for path in _programs():
         prefixes.update(steps(path, has_turns=False))
     return _Code(frozenset(folders), frozenset(prefixes))
 
@@ -112,9 +112,7 @@ def module_folders() -> Iterator[str]:
     yield os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - texts throughout
     yield os.path.dirname(os.path.dirname(os.path.abspath(msgspec.__file__)))  # noqa: PTH100, PTH120
     yield os.path.dirname(os.path.abspath(os.__file__))  # noqa: PTH100, PTH120
-    site = sys.modules.get("site")
-    if getattr(site, "ENABLE_USER_SITE", False) and (user := getattr(site, "USER_SITE", None)):
-        yield user
+    yield from _site_folders()
     installed = {os.path.realpath(prefix) for prefix in _prefixes()}
     for entry in sys.path:
         real = os.path.realpath(entry)
@@ -124,6 +122,15 @@ def module_folders() -> Iterator[str]:
             for name in ("lib", "lib64", "local/lib")
         ):
             yield os.path.abspath(entry)  # noqa: PTH100
+
+
+def _site_folders() -> list[str]:
+    """Return where Python looks for packages and `*.pth` at each start, also where there is nothing yet."""
+    site = sys.modules.get("site")
+    if site is None:  # it was started without
+        return []
+    user: str | None = site.ENABLE_USER_SITE and site.USER_SITE
+    return [*site.getsitepackages(), *([user] if user else ())]
 
 
 def _links(folder: str) -> list[str]:
@@ -175,13 +182,18 @@ def _prefixes() -> Iterable[str]:
 
 
 def _programs() -> Iterator[str]:
-    """Yield code other than modules: whole environments, their parts, the interpreter, the program `ybs`."""
+    """Yield whole environments, their parts, the interpreter, the program `ybs`."""
     for prefix in _prefixes():
         yield prefix
         yield from (f"{prefix}/{name}" for name in _VENV)
     for program in (sys.executable, getattr(sys, "_base_executable", ""), sys.argv[0]):
         if program and os.path.isfile(program):  # noqa: PTH113
             yield os.path.abspath(program)  # noqa: PTH100
+
+
+def _more_folders() -> Iterator[str]:
+    """Yield the folders of programs (a `pyvenv.cfg` beside Python leads it elsewhere), of the script `ybs`, and of compiled modules."""
+    yield from (f"{prefix}/bin" for prefix in _prefixes())
     if is_program() and os.path.isfile(sys.argv[0]):  # noqa: PTH113
         script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
         if script in sys.path:  # where Python looks first
