@@ -412,6 +412,10 @@ UNCLEAR = (
     "http://api.openai.com\n.evil.example/v1",
     "http:/\\evil.example/v1",
     "evil.example/v1",
+    "http://0127.0.0.1:8000/v1",
+    "http://127.1/v1",
+    "http://2130706433/v1",
+    "http://0x7f.0.0.1./v1",
 )
 
 
