@@ -367,6 +367,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 | an address of a project's with a number that others read in another way (`http://0127.0.0.1`, which is 87.0.0.1), also under `incognito.local_only` | counted as this machine: held by `tests/trust/test_grants.py`, `tests/providers/test_http_client.py` |
 | `PIP_INDEX_URL`, `UV_INDEX` and the registry of `~/.npmrc`, with a token in the path or behind `?`, and a server of a trusted project | were handed on, ungranted: held by `tests/tools/mcp/test_launching.py` |
+| a token in two lines between lines of words (`AKIA…`, then `Then go on`), and one in base64, hex or two lines in a text full of escapes in escapes and zero-width characters | went to the model: masked: held by `tests/security/firewall/test_disguises.py` |
 
 ## Escapes
 

@@ -379,6 +379,35 @@ def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(for
             assert "[ybs:secret:" in Firewall().mask(shown), shown
 
 
+@every_row("behind", ["Then go on.", "EOF", "x9", "# end", "Next2Line4Word6"])
+@every_row("before", ["", "The keys are", "KEYS", "Keys2024", "Keys-2024_For9Tests:"])
+def test_a_token_in_two_lines_is_found_whatever_the_lines_around_it_say(before: str, behind: str):
+    missed: list[str] = []
+    for _, token in TOKENS:
+        for half in {10, len(token) // 2, len(token) - 2} if len(token) < 160 else ():
+            text = f"{before}\n{token[:half]}\n{token[half:]}\n{behind}\n"
+            masked, whole = Firewall().mask(text), Firewall().find(token)
+            # One whose first part is a whole token by itself ends there.
+            is_one = any(each.end == half for each in Firewall().find(token[:half]))
+            is_within = whole and whole[0].start + 10 <= half and token[half] != ":"
+            if is_within and not is_one and token[:half] in masked and token[half:] in masked:
+                missed.append(text)
+    assert missed == []
+
+
+@every_row(
+    "hidden",
+    [packed_once, of_bytes("{:02x}"), within("\n"), lambda text: packed_once(packed_once(text))],
+)
+def test_a_text_full_of_encodings_hides_no_token_in_another_one(hidden: Disguise) -> None:
+    random = Random(3)
+    words = ["".join(random.choices("abcdefghijkLMNOP0123456789", k=90)) for _ in range(80)]
+    around = "\n".join(f"{word}%252541{word}\u200b{word}\n{word}" for word in words)
+    token = "ghp_" + "OUYd27XwR5y9USEiUdQA1q5gS5SlGQDlWv1N"
+    text = f"{around}\n\nv = {hidden(token)}\n\n{around}"
+    assert hidden(token) not in Firewall().mask(text)
+
+
 def test_a_numbered_line_behind_a_word_in_small_letters_is_text_of_its_own() -> None:
     for end, joined in (("words", 0), ("WORDS", 1)):
         data = f"8\tsome {end}\n9\tABCDEF0123456789".encode()

@@ -4,7 +4,7 @@ Most tokens are one long word with a digit or a capital in it, a core. Ordinary 
 their literals are looked for; a dozen others, such as `pass` and `://`, are looked for everywhere.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
 from ybs.security.firewall.rules import EDGE, SecretRule
@@ -132,6 +132,15 @@ def cores_in(data: bytes) -> list[tuple[int, int]]:
             cores.append((start, end))
         start = mapped.find(_RUN, end)
     return cores
+
+
+def split_at(cores: Iterable[tuple[int, int]], joints: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of cores: one may begin at each joint, all of which are in order."""
+    for start, end in cores:
+        for joint in joints[bisect_right(joints, start) : bisect_left(joints, end)]:
+            yield start, joint
+            start = joint
+        yield start, end
 
 
 def _begins_core(rule: SecretRule, anchor: bytes) -> bool:
