@@ -349,6 +349,11 @@ def test_a_numbered_line_end_is_found_wherever_it_is_in_a_token(
         ("1:login\n2-", "\n"),
         ("--\n9-", "\n10:login"),
         ("a/b-1.txt:1:login\na/b-1.txt-2-", "\n"),
+        ("@@@ -1,2 -1,2 +1 @@@\n  top\n--", "\n"),
+        ("@@@ -1,2 -1,2 +1 @@@\n++one\n -", "\n"),
+        ("@@@@ -1 -1 -1 +1 @@@@\n++ one\n- -", "\n"),
+        *((f"one\\{escape}", f"\\{escape}two") for escape in "nrtfbav07"),
+        *((signs, f"{signs} two") for signs in ("_", "__", "-")),
     ],
 )
 def test_a_whole_token_is_found_behind_the_mark_of_its_line(before: str, behind: str) -> None:

@@ -15,10 +15,10 @@ Span = tuple[int, int, str]
 
 _LEVELS: dict[Level, int] = {"low": 0, "normal": 1, "high": 2}
 _KEY_CHARS = lazy(rb"(?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nrt]){64,16384}")
-_KEY_END = lazy(rb"-----END[ A-Z0-9_-]{0,60}KEY(?: BLOCK)?-----")
+_KEY_END = lazy(rb"-----END[ +A-Z0-9_-]{0,60}KEY(?:[ +]BLOCK)?-----")
 _MOST_KEY = 32_768
 _KEY_BEGINS = lazy(
-    rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d{1,3}(?=\s)"
+    rb"-----BEGIN[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----|Private-Lines: \d{1,3}(?=\s)"
 )
 #: The base64 of a key: its long lines, and the last one, which may be short.
 _KEY_BASE64 = lazy(
@@ -30,9 +30,7 @@ _MOST_LINE = 160
 #: Less than this before an END line is not a key, in bytes.
 _LEAST_TAIL = 60
 _OF_KEYS = ("key", "key-end")
-#: What `EDGE` says, for a quick look.
-_WORD = frozenset(WORD)
-_BREAKS = (rb"\n", rb"\r", rb"\t")
+_EDGE = lazy(EDGE)
 #: What a name goes on with, what closes it, letters, and what a sign that gives it a value begins with; bytes of all that at most.
 _NAME, _CLOSING, _LETTERS = WORD + b".", b"\\\"'`])", WORD[10:62]
 _SIGNS = (b"=", b":", b">", b",", b"|", b"?", b".", b"v")
@@ -86,7 +84,7 @@ class RuleEngine:
         for place, number in hits:
             if place < done.get(number, 0) or (only_tokens and not self._is_token[number]):
                 continue
-            if self._is_edged[number] and place not in seams and _is_within(data, place):
+            if self._is_edged[number] and place not in seams and not _EDGE().match(data, place):
                 continue
             span, done[number] = self._match(number, data, place, lower, joints)
             if span is not None and self._rules[number].check in _OF_KEYS:
@@ -153,11 +151,6 @@ class RuleEngine:
 def engine_of(level: Level) -> RuleEngine:
     """Return the engine of the built-in rules. It keeps nothing of what it has searched, so all sessions share it."""
     return RuleEngine(level)
-
-
-def _is_within(data: bytes, place: int) -> bool:
-    """Return whether a word goes on at the place."""
-    return place > 0 and data[place - 1] in _WORD and data[max(0, place - 2) : place] not in _BREAKS
 
 
 def _is_long(word: bytes, least: int) -> bool:
