@@ -215,6 +215,24 @@ SENDS_KEYS = {
 }
 
 
+@every_row(
+    "url, place",
+    [
+        ("http://evil${X:-@good.example/}/mcp", "http://evil${X:-@good.example/}/mcp"),
+        ("https://${X}.example/mcp", "https://${X}.example/mcp"),
+        ("${X:-https://good.example}/mcp", "${X:-https://good.example}/mcp"),
+        ("https://good.example:443/${X}", "https://good.example"),
+        ("https://good.example/mcp?key=${X}", "https://good.example"),
+    ],
+)
+def test_where_a_variable_goes_is_told_as_it_stands_where_one_is_in_the_name(
+    project: Path, url: str, place: str
+):
+    servers = {"mcpServers": {"s": {"url": url, "headers": {"A": "${KEY_OF_MINE}"}}}}
+    said = "\n".join(lines_of(wanting(project, servers)))
+    assert f"Your variable KEY_OF_MINE goes to {place} (the MCP server s)" in said
+
+
 def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     project: Path, write: Write
 ):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import repeat
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -132,8 +133,9 @@ def variables_of(section: Any) -> Iterator[VariableUse]:
     for name, entry in section.items() if is_object(section) else ():
         url = _address_in(entry)
         place = url or plain(entry.get("command", "") if is_object(entry) else "")
-        with suppress(ValueError):
-            place = origin_of(url) if url else place
+        literal = url.partition("${")[0]
+        with suppress(ValueError):  # what a variable may be a part of is told as it stands
+            place = origin_of(literal) if literal == url or urlsplit(literal).path else place
         for variable in variables_in(entry):
             yield VariableUse(name=variable, server=visible(name), place=visible(place))
 

@@ -1,8 +1,10 @@
 """The entries of `mcpServers`: what starts or reaches a server, and what it is given. Other agents' spellings are understood."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, field
@@ -303,6 +305,10 @@ def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
+#: What an address says of its server, where variables may be parts of the name, or one is all of that.
+_ORIGIN = re.compile(r"https?://((?:\$\{[^}]*\}|[^/?#$\\])+)(?:[/?#]|\Z)|\$\{[^}]*\}(?:/|\Z)")
+
+
 def filled(server: Server, environ: Mapping[str, str]) -> Server:
     """Return the server with variables in place of `${NAME}`. Raises BadServer for one that is not set."""
 
@@ -333,6 +339,10 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
         raise BadServer(f"it names the variable {error}, which is not set") from None
     if ready.url and (problem := _problem_of_address(ready)):
         raise BadServer(problem)
+    if has_reference(server.url) and not server.is_own:
+        told = _ORIGIN.match(server.url)
+        if told is None or (told[1] and urlsplit(ready.url).netloc != text(told[1])):
+            raise BadServer("a variable in its url says more than a part of the name of its server")
     return ready
 
 
