@@ -371,6 +371,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | tokens in a merge's diff (`--`, ` -`), behind `\\f`, `\\b` or `\\0`, and between `__` of Markdown; a private key in a form (`+` for a space); a password in an address before `@:5432`, `@über.example` or behind a long name | went to the model: masked: held by `tests/security/firewall` |
 | an address of a project's server with a variable in it that makes another server of it (`http://evil${X:-@good.example/}/mcp`) | the question named the other server: told as it stands, and refused once filled: held by `tests/trust/test_grants.py`, `tests/tools/mcp/test_settings.py` |
 | a private key in your words whose BEGIN or END line stands apart from it, and such words before the model that sorts requests (`router.classifier`) | were sent: refused, and not shown to that model: held by `tests/security/firewall/test_model.py`, `tests/session/test_routed.py` |
+| folders that an entry of a project's server names by variables (`${HOME}/Documents`, `${YBS_PROJECT_DIR}/../other`) | were shown to it, and not listed: listed: held by `tests/trust/test_shown.py` |
 
 ## Escapes
 
