@@ -403,6 +403,26 @@ def test_a_variable_with_the_value_of_a_key_that_is_kept_is_one(
     assert not wanting(project, {"mcpServers": servers}).grantable
 
 
+def test_a_saved_key_goes_to_no_address_of_a_projects(project: Path, home: Path):
+    for name, place in (("corp", "corp.example"), ("team", "team.example")):
+        keep_key(this_host(), name, place, "k" * 20)
+    path = "https://corp.example/another/v1"
+    loaded = trusted(
+        project,
+        {
+            "llm": {"provider": "other", "model": "m"},
+            "providers": {
+                "corp": {"endpoint": path},
+                "other": {"endpoint": path},
+                "team": {"endpoint": "https://other.example/v1"},
+            },
+        },
+    )
+    assert {*loaded.config.providers} == {"other", "team"}
+    (said,) = [each for each in loaded.warnings if "ybs keeps a key" in each]
+    assert "providers.corp: ignored" in said
+
+
 def test_a_setting_without_words_of_its_own_is_told_with_its_section():
     (item,) = items_of_settings(".ybs.json", {"web": {"search": "x"}})
     assert item.words == "sets web.search to x"

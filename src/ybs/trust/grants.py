@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 from urllib.parse import urlsplit
 
 import msgspec
@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
+from ybs.config.host import Host
+from ybs.config.key_store import has_key, place_of
 from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
 from ybs.config.review import ProjectFile, Review, VariableUse
@@ -323,6 +325,18 @@ def bind_keys(tree: Tree, review: Review) -> list[str]:
     return warnings
 
 
+def without_saved_keys(tree: Tree, host: Host) -> Iterator[str]:
+    """Take out a project's providers that a key of the person's was saved for by their name, at their server; yield warnings."""
+    entries: Tree = tree.get("providers", {})
+    for name, entry in list(entries.items()):
+        endpoint = find(entry, ("endpoint",)) if is_object(entry) else None
+        if _is_projects(endpoint) and has_key(host, name, place_of(str(endpoint.value))):
+            del entries[name]
+            why = "ybs keeps a key of yours under this name for its server; it needs another name"
+            where = visible(endpoint.origin.source)
+            yield f"{where}: {dotted(('providers', name))}: ignored, because {why}"
+
+
 def _unmix(tree: Tree) -> Iterator[str]:
     """Take a project's part out of entries that the user's later files set, too, for nobody knows whose those are."""
     for section in ("providers", "mcpServers"):
@@ -382,5 +396,5 @@ def _describe(tree: Tree, llm: Tree) -> None:
     llm["provider"] = Leaf(name, origin)
 
 
-def _is_projects(leaf: Any) -> bool:
+def _is_projects(leaf: Any) -> TypeGuard[Leaf]:
     return isinstance(leaf, Leaf) and leaf.origin.layer == "project"

@@ -224,6 +224,15 @@ def test_an_address_that_could_pass_for_another_is_of_no_server(url: str):
         filled(server_of("demo", {"url": "${AT}"}), {"AT": url})
 
 
+@every_row("name", ["Host", "content-length", "Transfer-Encoding", "Connection"])
+def test_only_a_server_of_the_persons_own_has_a_header_that_says_where_a_call_goes(name: str):
+    entry = {"url": "https://x.example/mcp", "headers": {name: "x", "X-Team": "y"}}
+    assert server_of("demo", entry).headers[name] == "x"
+    for by in ("project", "editor", "plugin"):
+        with pytest.raises(BadServer, match="says where a call goes"):
+            server_of("demo", {**entry, "from": by, "root": "/p"})
+
+
 @every_row("by", [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/p"}])
 def test_only_a_server_of_the_persons_own_has_a_login_in_its_address(by: dict[str, str]):
     for url, environ in (("https://h:1@x.example/", {}), ("https://${A}x.example/", {"A": "h@"})):

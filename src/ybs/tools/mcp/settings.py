@@ -23,6 +23,8 @@ from ybs.trust.grants import ORIGIN_MARK
 from ybs.trust.wording import texts_of
 
 Transport: TypeAlias = Literal["stdio", "http"]
+#: Headers that say where a call goes, or how it is framed.
+_FRAMING: Final = ("host", "connection", "content-length", "transfer-encoding")
 #: How other agents call the transports.
 _TRANSPORTS: Final[Mapping[str, Transport]] = {
     "": "stdio",
@@ -273,6 +275,9 @@ def _problem_of_address(server: Server) -> str:
         parts_of(server.url, is_own=server.is_own)
     except ValueError as error:
         return f"its url {error}"
+    framing = [name for name in server.headers if name.lower() in _FRAMING]
+    if framing and not server.is_own:
+        return f"its headers name {framing[0]!r}, which says where a call goes or how long it is"
     return ""
 
 
