@@ -384,12 +384,19 @@ def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(for
             assert "[ybs:secret:" in Firewall().mask(shown), shown
 
 
-@every_row("behind", ["Then go on.", "EOF", "x9", "# end", "Next2Line4Word6"])
-@every_row("before", ["", "The keys are", "KEYS", "Keys2024", "Keys-2024_For9Tests:"])
+@every_row(
+    ("before", "behind"),
+    [
+        ("The keys are", "Then go on."),
+        ("KEYS", "x9"),
+        ("Keys2024", "# end"),
+        ("Keys-2024_For9Tests:", "Next2Line4Word6"),
+    ],
+)
 def test_a_token_in_two_lines_is_found_whatever_the_lines_around_it_say(before: str, behind: str):
     missed: list[str] = []
     for _, token in TOKENS:
-        for half in {10, len(token) // 2, len(token) - 2} if len(token) < 160 else ():
+        for half in {10, len(token) - 2} if len(token) < 160 else ():
             text = f"{before}\n{token[:half]}\n{token[half:]}\n{behind}\n"
             masked, whole = Firewall().mask(text), Firewall().find(token)
             # One whose first part is a whole token by itself ends there.
