@@ -375,6 +375,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | tools of a server that changed, in incognito, or after a run with a profile whose entry has the same name | were used, unapproved: held by `tests/tools/mcp/test_pins.py`, `tests/session/test_mcp.py` |
 | a provider of a project's under the name that a key of yours is saved for, at another path of its server; `Host` among the headers of a project's MCP server | got the key; sent a granted variable to another server: held by `tests/trust/test_grants.py`, `tests/tools/mcp/test_settings.py` |
 | a token within an address or form of 4,096 characters and more, where a tool cuts its output | its first part went to the model: cut at a sign: held by `tests/core/test_cutting.py` |
+| a token that goes on in the next value of a JSON text (an MCP result without a display); a secret variable that is a number there | went to the model; stood in the events: masked: held by `tests/security/firewall/test_leaves.py` |
 
 ## Escapes
 

@@ -343,6 +343,9 @@ class Firewall:
         match data:
             case str():
                 return self.mask(data, place)
+            case int() | float():
+                text = number_text(data)
+                return data if (masked := self.mask(text, place)) == text else masked
             case list():
                 items = cast("list[Any]", data)
                 return [self._mask_each(item, place) for item in items]
@@ -375,6 +378,12 @@ def member_text(name: str, value: str) -> str:
     """Return a member of plain data as it is searched. The value is in place at its end, before a quote."""
     within = value.translate(_WITHIN) if len(value) <= _LONGEST_MEMBER else value
     return f'"{name}": "{within}"'
+
+
+def number_text(value: Any) -> str:
+    """Return a long number as JSON writes it, since a secret may be one; nothing for what is none."""
+    text = repr(value) if type(value) in (int, float) else ""
+    return text if len(text) >= LEAST_SECRET else ""
 
 
 def _parts_of(finding: SecretFinding, sizes: Iterable[int]) -> Iterator[tuple[int, int, int]]:
