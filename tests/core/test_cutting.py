@@ -1,5 +1,7 @@
 """Cuts of a text that go through no word."""
 
+import re
+
 from rows import every_row
 from ybs.core.cutting import LONGEST_WORD, from_word, up_to_word, whole_words
 
@@ -19,6 +21,18 @@ from ybs.core.cutting import LONGEST_WORD, from_word, up_to_word, whole_words
 )
 def test_a_word_that_is_cut_is_on_no_side(text: str, place: int, before: str, behind: str) -> None:
     assert (up_to_word(text, place), from_word(text, place)) == (before, behind)
+
+
+@every_row("sign", ["&q=", "?", "#", "/", ":", "=", "%26", "+", "@", "\\"])
+def test_in_a_run_that_is_too_long_for_a_word_the_cut_is_at_a_sign(sign: str) -> None:
+    part = "ghp_" + "OUYd27XwR5y9.USEi-UdQA1q5gS5Sl"
+    whole = ("", "q", "26", part, f"26{part}")
+    text = "https://h.example/?state=1&p=" + sign.join([part] * 400)
+    for place in range(6_000, 6_050):
+        before, behind = up_to_word(text, place), from_word(text, place)
+        assert re.split(r"[^\w.-]", before)[-1] in whole
+        assert re.split(r"[^\w.-]", behind)[0] in whole
+        assert place - len(before) <= len(part + sign) >= len(before) + len(behind) - len(text)
 
 
 def test_of_an_end_that_may_go_on_half_stays() -> None:

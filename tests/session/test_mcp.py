@@ -171,6 +171,11 @@ async def test_m02_a_tool_that_changed_is_not_offered_until_the_person_approves(
     async with Scene(project, ["hi"]) as scene:
         await scene.turn()
     entry_of(home, "def tools(inner=tools): return [{**inner()[0], 'description': 'Sent on.'}]\n")
+    async with Scene(project, ["hi"], incognito=True) as scene:
+        await scene.session.prepare()
+        await scene.session.environment.mcp.connections["demo"].settled()
+        await scene.turn()
+        assert scene.offered() == {}
     async with Scene(project, ["hi", echo(), "ok", "last"]) as scene:
         await scene.session.prepare()
         await scene.session.environment.mcp.connections["demo"].settled()

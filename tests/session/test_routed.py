@@ -310,7 +310,7 @@ async def test_a_model_that_sorts_requests_decides_and_reads_no_secrets(project:
     async with (
         AnthropicServer(["one"]) as dear,
         OpenAIServer(["two"]) as cheap,
-        OpenAIServer(["fix", HttpError(status=500, message="broken")]) as judge,
+        OpenAIServer(["fix", HttpError(status=500, message="broken"), "other"]) as judge,
     ):
         settings = arms(dear, cheap, classifier="judge/tiny", policy="heuristic")
         settings["providers"]["judge"] = {"endpoint": judge.url, "wire": judge.wire.name}
@@ -318,13 +318,19 @@ async def test_a_model_that_sorts_requests_decides_and_reads_no_secrets(project:
         async with session:
             assert (await session.send(f"What does {key} do?")).text == "one"
             assert (await session.send("What does this project do?")).text == "two"
+            assert len(judge.requests) == 2
+            line = "MIIEow" * 10
+            frame = "-----BEGIN " + "PRIVATE KEY-----"
+            refused = await session.send(f"Look at this:\n{frame}\n***\n{line}\n{line}\n")
+            assert refused.unsent
         assert picked(events) == ["big", "small"]
         assert [each.reason.split()[2] for each in events.of(RequestStarted) if each.decision] == [
             "fix",
             "explain",
         ]
-        assert len(judge.requests) == 2
-        assert key not in json.dumps([each.body for each in judge.requests])
+        said = json.dumps([each.body for each in (*judge.requests, *dear.requests)])
+        assert key not in said
+        assert line not in said
 
 
 async def test_what_came_of_a_sub_agents_task_counts_for_the_model_that_did_it(project: Path):

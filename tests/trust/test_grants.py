@@ -215,6 +215,24 @@ SENDS_KEYS = {
 }
 
 
+@every_row(
+    "url, place",
+    [
+        ("http://evil${X:-@good.example/}/mcp", "http://evil${X:-@good.example/}/mcp"),
+        ("https://${X}.example/mcp", "https://${X}.example/mcp"),
+        ("${X:-https://good.example}/mcp", "${X:-https://good.example}/mcp"),
+        ("https://good.example:443/${X}", "https://good.example"),
+        ("https://good.example/mcp?key=${X}", "https://good.example"),
+    ],
+)
+def test_where_a_variable_goes_is_told_as_it_stands_where_one_is_in_the_name(
+    project: Path, url: str, place: str
+):
+    servers = {"mcpServers": {"s": {"url": url, "headers": {"A": "${KEY_OF_MINE}"}}}}
+    said = "\n".join(lines_of(wanting(project, servers)))
+    assert f"Your variable KEY_OF_MINE goes to {place} (the MCP server s)" in said
+
+
 def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     project: Path, write: Write
 ):
@@ -385,6 +403,26 @@ def test_a_variable_with_the_value_of_a_key_that_is_kept_is_one(
     assert not wanting(project, {"mcpServers": servers}).grantable
 
 
+def test_a_saved_key_goes_to_no_address_of_a_projects(project: Path, home: Path):
+    for name, place in (("corp", "corp.example"), ("team", "team.example")):
+        keep_key(this_host(), name, place, "k" * 20)
+    path = "https://corp.example/another/v1"
+    loaded = trusted(
+        project,
+        {
+            "llm": {"provider": "other", "model": "m"},
+            "providers": {
+                "corp": {"endpoint": path},
+                "other": {"endpoint": path},
+                "team": {"endpoint": "https://other.example/v1"},
+            },
+        },
+    )
+    assert {*loaded.config.providers} == {"other", "team"}
+    (said,) = [each for each in loaded.warnings if "ybs keeps a key" in each]
+    assert "providers.corp: ignored" in said
+
+
 def test_a_setting_without_words_of_its_own_is_told_with_its_section():
     (item,) = items_of_settings(".ybs.json", {"web": {"search": "x"}})
     assert item.words == "sets web.search to x"
@@ -412,6 +450,10 @@ UNCLEAR = (
     "http://api.openai.com\n.evil.example/v1",
     "http:/\\evil.example/v1",
     "evil.example/v1",
+    "http://0127.0.0.1:8000/v1",
+    "http://127.1/v1",
+    "http://2130706433/v1",
+    "http://0x7f.0.0.1./v1",
 )
 
 

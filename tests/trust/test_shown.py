@@ -34,3 +34,13 @@ def test_the_question_lists_each_file_that_a_server_is_shown(project: Path, home
     servers = {"mcpServers": {"s": server, "none": {"command": "/bin/sh", "args": ["srv.py"]}}}
     assert shown(project, servers) == [said]
     assert shown(project, {"profiles": {"p": servers}}) == [said]
+
+
+def test_the_question_lists_what_variables_lead_to(project: Path, home: Path) -> None:
+    (home / "Documents").mkdir(exist_ok=True)
+    (project.parent / "other").mkdir()
+    args = ["${HOME}/Documents", "${YBS_PROJECT_DIR}/../other", "${NOT_SET}/x", "${HOME}/none"]
+    servers = {"mcpServers": {"s": {"command": "/bin/sh", "args": args}}}
+    (said,) = shown(project, servers)
+    assert said.startswith("s of your files: ~/Documents, ")
+    assert said.endswith("/other")

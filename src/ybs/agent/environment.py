@@ -304,7 +304,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
                 may_share=self.incognito.may_write,
                 review=lambda: self.loaded.review,
             )
-            pins = self.host.state_folder / "mcp.json" if self.incognito.may_write else None
+            pins = self.host.state_folder / "mcp.json"
             self.made.mcp = Servers(self.config.mcpServers, self.workspace, surface, pins)
         return self.made.mcp
 

@@ -100,6 +100,13 @@ class Secrets:
         with self.firewall.unreported():
             return masked(self.firewall, message, "a summary")
 
+    def masked_words(self, words: str) -> str:
+        """Return a prompt without its secrets, for a model that sorts prompts; nothing where a part of a private key may be left."""
+        from ybs.security.firewall.structs import has_rest_of_key  # few sessions route
+
+        clean = self.firewall.mask(words, "a prompt")
+        return "" if has_rest_of_key(clean) else clean
+
     async def _asked(self, discovery: Discovery) -> Decision:
         if not self._is_attended():
             return "mask"

@@ -6,6 +6,8 @@ from urllib.parse import SplitResult, urlsplit
 from ybs.core.lazy import lazy
 
 _HOST = lazy(r"[\w.:%-]+")
+#: What the system may read as an IPv4 address in another spelling (`0127.0.0.1`, `127.1`, `2130706433`), as browsers tell it.
+_ENDS_IN_NUMBER = lazy(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?")
 
 
 def parts_of(address: str, *, is_own: bool) -> SplitResult:
@@ -22,8 +24,8 @@ def parts_of(address: str, *, is_own: bool) -> SplitResult:
         parts = host = None
     if not (parts and host) or not _HOST().fullmatch(host):
         raise ValueError("does not begin with http:// or https:// and the name of a server")
-    if not is_own and ("@" in parts.netloc or not host.isascii()):
-        raise ValueError("has a login, or letters that pass for others, before its path")
+    if not is_own and ("@" in parts.netloc or not host.isascii() or _is_unclear_number(host)):
+        raise ValueError("has a login, or letters or numbers that pass for others, before its path")
     return parts
 
 
@@ -82,18 +84,23 @@ def is_local(host: str) -> bool:
     if is_loopback(host) or host.endswith((".local", ".lan", ".internal")):
         return True
     if ":" in host:
-        return host.startswith(("fc", "fd", "fe80"))
+        first = host.partition(":")[0]
+        return len(first) == 4 and first.startswith(("fc", "fd", "fe80"))
     match _numbers(host):
         case [10, *_] | [192, 168, *_] | [169, 254, *_]:
             return True
         case [172, second, *_]:
             return 16 <= second < 32
         case _:
-            return "." not in host.strip(".")
+            return "." not in host.strip(".") and not _is_unclear_number(host)
+
+
+def _is_unclear_number(host: str) -> bool:
+    return bool(_ENDS_IN_NUMBER().fullmatch(host)) and not _numbers(host)
 
 
 def _numbers(host: str) -> list[int]:
-    """Return the four numbers of an IPv4 address, or none."""
-    parts = host.split(".")
-    is_address = len(parts) == 4 and all(part.isdecimal() for part in parts)
-    return [int(part) for part in parts] if is_address else []
+    """Return the four numbers of an IPv4 address in its one spelling, or none: `010` is 8 to the system."""
+    spelled = {str(number): number for number in range(256)} if host[-1:].isdigit() else {}
+    numbers = [spelled.get(part, -1) for part in host.split(".")]
+    return numbers if len(numbers) == 4 and -1 not in numbers else []

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ybs.config.tree import is_list, is_object
 from ybs.core.lazy import lazy
 
+#: Those that say where the project is.
+PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "YBS_PROJECT_DIR")
 _REFERENCE = lazy(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 

@@ -3,12 +3,16 @@
 What is left of a password or token would not be known as one, and go unmasked: masks see what was cut already.
 """
 
+import re
+
 from ybs.core.lazy import lazy
 
 #: What is longer, such as data in base64, is no token or password.
 LONGEST_WORD = 4_096
 #: Scripts without spaces have no words here.
-_WORD = lazy(r"[^\s\"'`,;<>(){}\[\]|\u2e80-\ud7ff\uff00-\uffef\U00020000-\U0003ffff]+")
+_NO_WORD = r"\s\"'`,;<>(){}\[\]|\u2e80-\ud7ff\uff00-\uffef\U00020000-\U0003ffff"
+#: A word, and what is taken for one in a longer run: a part of what is asked with an address, then anything between signs.
+_WORDS = tuple(lazy(f"[^{_NO_WORD}{signs}]+") for signs in ("", "&?#", "&?#=:/@%+$!*~^\\\\"))
 
 
 def whole_words(text: str, limit: int) -> str:
@@ -36,12 +40,14 @@ def from_word(text: str, start: int | None = None) -> str:
 
 def _cut_word(side: str, other: str) -> int:
     """Return how many characters beside a cut belong to a word that it goes through; both sides read away from the cut."""
-    beside, beyond = _length(side), _length(other)
-    is_cut = beyond > 0 or not other
-    return beside if is_cut and beside + beyond < LONGEST_WORD else 0
+    for word in _WORDS:
+        beside, beyond = (_length(word(), text) for text in (side, other))
+        if beside + beyond < LONGEST_WORD:
+            return beside if beyond > 0 or not other else 0
+    return 0
 
 
-def _length(text: str) -> int:
+def _length(word: "re.Pattern[str]", text: str) -> int:
     """Return the length of the word that a text begins with."""
-    found = _WORD().match(text, 0, LONGEST_WORD)
+    found = word.match(text, 0, LONGEST_WORD)
     return found.end() if found else 0

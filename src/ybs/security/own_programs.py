@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host, worked_in
+from ybs.config.variables import PROJECT_VARIABLES
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.launcher import away_from
 from ybs.security.paths.roots import Roots
@@ -106,7 +107,7 @@ def made_start_folder(host: Host, key: str) -> Path:
 
 def project_variables(folder: Path) -> dict[str, str]:
     """Return the variables that say where the project is."""
-    return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}
+    return dict.fromkeys(PROJECT_VARIABLES, str(folder))
 
 
 def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:

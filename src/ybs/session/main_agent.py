@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -196,7 +195,7 @@ class MainAgent:
             return self.routed if model is not None else None
         from ybs.agent.routed import RoutedTurns  # few sessions route
 
-        mask = partial(self.environment.mask, place="a prompt")
+        mask = self.environment.secrets.masked_words
         return RoutedTurns(model, self._next_tokens, self._rebuild, mask)
 
     def _cascade(self, model: "RoutedModel | None") -> tuple[Guard, ...]:

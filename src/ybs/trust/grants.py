@@ -7,13 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
+from ybs.config.host import Host
+from ybs.config.key_store import has_key, place_of
 from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
 from ybs.config.review import ProjectFile, Review, VariableUse
@@ -48,7 +51,7 @@ OF_THE_PROJECT = "project"
 #: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
 ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
-_UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash or space"
+_UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash, space or odd spelling of a number"
 _SHORTEST_KEY = 8
 _OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents", "agents"})
 #: A project adds entries to these sections and changes none of the user's.
@@ -132,8 +135,9 @@ def variables_of(section: Any) -> Iterator[VariableUse]:
     for name, entry in section.items() if is_object(section) else ():
         url = _address_in(entry)
         place = url or plain(entry.get("command", "") if is_object(entry) else "")
-        with suppress(ValueError):
-            place = origin_of(url) if url else place
+        literal = url.partition("${")[0]
+        with suppress(ValueError):  # what a variable may be a part of is told as it stands
+            place = origin_of(literal) if literal == url or urlsplit(literal).path else place
         for variable in variables_in(entry):
             yield VariableUse(name=variable, server=visible(name), place=visible(place))
 
@@ -321,6 +325,18 @@ def bind_keys(tree: Tree, review: Review) -> list[str]:
     return warnings
 
 
+def without_saved_keys(tree: Tree, host: Host) -> Iterator[str]:
+    """Take out a project's providers that a key of the person's was saved for by their name, at their server; yield warnings."""
+    entries: Tree = tree.get("providers", {})
+    for name, entry in list(entries.items()):
+        endpoint = find(entry, ("endpoint",)) if is_object(entry) else None
+        if _is_projects(endpoint) and has_key(host, name, place_of(str(endpoint.value))):
+            del entries[name]
+            why = "ybs keeps a key of yours under this name for its server; it needs another name"
+            where = visible(endpoint.origin.source)
+            yield f"{where}: {dotted(('providers', name))}: ignored, because {why}"
+
+
 def _unmix(tree: Tree) -> Iterator[str]:
     """Take a project's part out of entries that the user's later files set, too, for nobody knows whose those are."""
     for section in ("providers", "mcpServers"):
@@ -380,5 +396,5 @@ def _describe(tree: Tree, llm: Tree) -> None:
     llm["provider"] = Leaf(name, origin)
 
 
-def _is_projects(leaf: Any) -> bool:
+def _is_projects(leaf: Any) -> TypeGuard[Leaf]:
     return isinstance(leaf, Leaf) and leaf.origin.layer == "project"

@@ -39,6 +39,7 @@ from ybs.trust.grants import (
     take_powerful,
     variables_of,
     variables_of_tools,
+    without_saved_keys,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
 from ybs.trust.reach import reach
@@ -86,7 +87,9 @@ class ProjectLayer:
         kept = keys_in_file(self._host) if self.review.variables else ()
         keys = key_variables(tree, own, self._host.environ, kept)
         self.review = replace(self.review, keys=keys, rules=rules_of(tree, own))
-        return bind_keys(tree, self.review) if self._is_trusted else []
+        if not self._is_trusted:
+            return []
+        return [*bind_keys(tree, self.review), *without_saved_keys(tree, self._host)]
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""

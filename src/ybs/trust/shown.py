@@ -1,6 +1,7 @@
 """What the MCP server of a project, plugin or editor sees of the person's files: what its entry names, and nothing around that."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from ybs.config.host import Host
 from ybs.config.paths import SYSTEM
 from ybs.config.review import Item
 from ybs.config.tree import is_object
+from ybs.config.variables import PROJECT_VARIABLES, Unset, replace_references
 from ybs.trust.wording import words_in
 
 
@@ -45,7 +47,8 @@ def items_of_servers(
     servers, profiles = tree.get("mcpServers"), tree.get("profiles")
     for name, server in servers.items() if is_object(servers) else ():
         entry = server if is_object(server) else {}
-        words = words_in([entry.get(key) for key in ("command", "args", "read")])
+        words = words_in([entry.get(key) for key in ("command", "args")])
+        words = [*_filled(words, host, folder), *words_in(entry.get("read"))]
         paths = [path for path in shown_by(words, host) if not path.is_relative_to(folder)]
         if paths:
             named = ", ".join(dict.fromkeys(host.short(str(path)) for path in paths))
@@ -55,6 +58,14 @@ def items_of_servers(
             )
     for profile in profiles.values() if is_object(profiles) else ():
         yield from items_of_servers(place, profile if is_object(profile) else {}, host, folder)
+
+
+def _filled(words: Iterable[str], host: Host, folder: Path) -> Iterator[str]:
+    """Yield words with variables filled in, as the server starts with them; none that names a variable which is not set, since it does not."""
+    environ = {**host.environ, **dict.fromkeys(PROJECT_VARIABLES, str(folder))}
+    for word in words:
+        with suppress(Unset):
+            yield replace_references(word, environ)
 
 
 def _is_there(name: str) -> bool:

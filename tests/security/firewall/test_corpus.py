@@ -158,6 +158,16 @@ def test_private_keys_are_found_whole_and_cut_off(firewall: Firewall) -> None:
         assert "private-key#" in masked
 
 
+def test_a_private_key_in_a_form_is_masked(firewall: Firewall) -> None:
+    from urllib.parse import quote_plus, urlencode
+
+    whole = private_key(Random(1))
+    form = urlencode({"name": "prod", "pem": whole})
+    masked = firewall.mask(f"POST /import\n\n{form}\n")
+    assert "private-key#" in masked
+    assert not any(quote_plus(line) in masked for line in whole.splitlines()[1:-1])
+
+
 def test_the_end_of_a_private_key_is_masked_where_its_beginning_is_missing(
     firewall: Firewall,
 ) -> None:

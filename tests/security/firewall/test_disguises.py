@@ -349,6 +349,11 @@ def test_a_numbered_line_end_is_found_wherever_it_is_in_a_token(
         ("1:login\n2-", "\n"),
         ("--\n9-", "\n10:login"),
         ("a/b-1.txt:1:login\na/b-1.txt-2-", "\n"),
+        ("@@@ -1,2 -1,2 +1 @@@\n  top\n--", "\n"),
+        ("@@@ -1,2 -1,2 +1 @@@\n++one\n -", "\n"),
+        ("@@@@ -1 -1 -1 +1 @@@@\n++ one\n- -", "\n"),
+        *((f"one\\{escape}", f"\\{escape}two") for escape in "nrtfbav07"),
+        *((signs, f"{signs} two") for signs in ("_", "__", "-")),
     ],
 )
 def test_a_whole_token_is_found_behind_the_mark_of_its_line(before: str, behind: str) -> None:
@@ -377,6 +382,42 @@ def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(for
             lines = [token[place : place + size] for place in range(0, len(token), size)]
             shown = "\n".join(form.format(number, line) for number, line in enumerate(lines, 7))
             assert "[ybs:secret:" in Firewall().mask(shown), shown
+
+
+@every_row(
+    ("before", "behind"),
+    [
+        ("The keys are", "Then go on."),
+        ("KEYS", "x9"),
+        ("Keys2024", "# end"),
+        ("Keys-2024_For9Tests:", "Next2Line4Word6"),
+    ],
+)
+def test_a_token_in_two_lines_is_found_whatever_the_lines_around_it_say(before: str, behind: str):
+    missed: list[str] = []
+    for _, token in TOKENS:
+        for half in {10, len(token) - 2} if len(token) < 160 else ():
+            text = f"{before}\n{token[:half]}\n{token[half:]}\n{behind}\n"
+            masked, whole = Firewall().mask(text), Firewall().find(token)
+            # One whose first part is a whole token by itself ends there.
+            is_one = any(each.end == half for each in Firewall().find(token[:half]))
+            is_within = whole and whole[0].start + 10 <= half and token[half] != ":"
+            if is_within and not is_one and token[:half] in masked and token[half:] in masked:
+                missed.append(text)
+    assert missed == []
+
+
+@every_row(
+    "hidden",
+    [packed_once, of_bytes("{:02x}"), within("\n"), lambda text: packed_once(packed_once(text))],
+)
+def test_a_text_full_of_encodings_hides_no_token_in_another_one(hidden: Disguise) -> None:
+    random = Random(3)
+    words = ["".join(random.choices("abcdefghijkLMNOP0123456789", k=90)) for _ in range(80)]
+    around = "\n".join(f"{word}%252541{word}\u200b{word}\n{word}" for word in words)
+    token = "ghp_" + "OUYd27XwR5y9USEiUdQA1q5gS5SlGQDlWv1N"
+    text = f"{around}\n\nv = {hidden(token)}\n\n{around}"
+    assert hidden(token) not in Firewall().mask(text)
 
 
 def test_a_numbered_line_behind_a_word_in_small_letters_is_text_of_its_own() -> None:

@@ -1,6 +1,7 @@
 """A secret that goes on in the next value of a structured result is masked in all of them."""
 
 from itertools import pairwise
+from json import dumps
 from typing import Any
 
 import pytest
@@ -125,3 +126,36 @@ async def test_the_text_of_a_structured_result_is_masked_as_that_is(
     result = await toolbox.run(call, RecordedEvents())
     whole = result.output + bytes(result.display).decode()
     assert not [part for part in parts if part in whole]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+async def test_a_token_goes_on_in_the_next_value_of_a_text_that_is_json(
+    firewall: Firewall, token: str, *, indent: int | None
+) -> None:
+    parts = cut(token, 10, 20, 30)
+
+    def behave(call: ToolCall, emit: Any) -> ToolResult:
+        data = dumps({"size": 3, "lines": parts}, indent=indent)
+        return ToolResult(call_id="", name="x", output=f"{data}\n")
+
+    toolbox = FirewallToolbox(ScriptedToolbox({"x": behave}), firewall, lambda _: None)
+    result = await toolbox.run(ToolCall(id="7", name="x", arguments=Raw(b"{}")), RecordedEvents())
+    assert not [part for part in parts if part in result.output]
+    assert json.decode(result.output)["size"] == 3
+
+
+@pytest.mark.parametrize("name", ["password", "a\\b"])
+async def test_an_own_secret_that_stands_as_a_number_is_masked(name: str) -> None:
+    own = 48239174 * 10**8 + 65001372
+
+    def behave(call: ToolCall, emit: Any) -> ToolResult:
+        data = json.encode({"user": "app", name: own, "other": own + 1, "few": [7, True, 0.5]})
+        return ToolResult(call_id="", name="x", output=data.decode(), display=Raw(data))
+
+    firewall = Firewall(own=[str(own)])
+    toolbox = FirewallToolbox(ScriptedToolbox({"x": behave}), firewall, lambda _: None)
+    result = await toolbox.run(ToolCall(id="7", name="x", arguments=Raw(b"{}")), RecordedEvents())
+    shown = json.decode(result.display)
+    assert shown[name] == "[ybs:secret:own-secret#1]"
+    assert (shown["other"], shown["few"]) == (own + 1, [7, True, 0.5])
+    assert str(own) not in result.output

@@ -568,6 +568,11 @@ def test_variables_are_secret_by_their_names(name: str, is_secret: bool) -> None
         "bob:x@ mysql://bob:{}@(db:3306)/x",
         "postgres://${{DB_USER}}:{}@db/x",
         "postgres://bob:" + "P@{}@db.example/x",
+        "postgres://admin:{}@:5432/db",
+        "redis://:{}@*:6379/0",
+        "https://deploy:{}@über.example/repo.git",
+        "ftp://u:{}@日本.example/",
+        f"https://{'a1' * 51}:{{}}@gate.example/",
     ],
 )
 def test_a_password_in_an_address_is_masked_however_the_address_is_written(text: str) -> None:

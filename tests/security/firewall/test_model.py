@@ -136,6 +136,20 @@ async def test_a_key_that_cannot_be_masked_whole_stops_the_request(
     assert model.refused is not None
 
 
+@pytest.mark.parametrize("is_beginning", [True, False])
+async def test_a_key_that_stands_apart_from_its_frame_stops_the_request(
+    firewall: Firewall, key: str, *, is_beginning: bool
+) -> None:
+    lines = key.splitlines()
+    body = "\n".join(lines[1:-1])
+    words = f"{lines[0]}\n***\n{body}" if is_beginning else f"{body}\n(see above)\n{lines[-1]}"
+    model = model_of(firewall)
+    with pytest.raises(SecretFound, match="a part of it cannot be masked for certain"):
+        await sent(model, Request("", [UserMessage.of(f"Look at this:\n{words}")]))
+    assert isinstance(model._model, ScriptedModel)
+    assert model._model.requests == []
+
+
 async def test_a_private_key_is_asked_about_and_never_sent(firewall: Firewall, key: str) -> None:
     person = Person("mask")
     model = model_of(firewall, person)

@@ -289,6 +289,24 @@ def test_packages_come_from_where_the_person_has_them_from_without_logins(place:
     assert place.resident(command="npx").declared == given
 
 
+def test_an_address_for_packages_with_a_token_in_it_is_for_the_persons_own_servers(tmp_path: Path):
+    token = "8kQz3LpW" + "7vXr2NbT"
+    held = {
+        "UV_INDEX_URL": f"https://dl.example/{token}/acme/simple/",
+        "UV_INDEX": "https://pip.example/simple?token=abc",
+        "npm_config_registry": f"https://npm.example/{'5tz9lmq2' + 'xvk7rw4bnh8c'}/",
+    }
+    plain = {
+        "PIP_INDEX_URL": "https://host.example/artifactory/api/pypi/pypi-remote-2024/simple",
+        "UV_DEFAULT_INDEX": "https://pkgs.example/MyTeam/_packaging/PublicFeed/pypi/simple/",
+    }
+    place = Place((tmp_path / "home").resolve(), **held, **plain)
+    theirs = place.resident(**{"command": "npx", "from": "project"})
+    assert theirs.declared.items() >= plain.items()
+    assert not held.keys() & theirs.declared.keys()
+    assert place.resident(command="npx").declared.items() >= (held | plain).items()
+
+
 def test_packages_come_from_nowhere_in_a_project_that_is_not_trusted(tmp_path: Path):
     project = (tmp_path / "home/project").resolve()
     environ = {"UV_INDEX_URL": f"file://{project}/simple", "PIP_INDEX_URL": "https://pip.example/"}

@@ -60,6 +60,39 @@ def test_a_projects_server_is_not_that_of_another_project(tmp_path: Path):
     assert Pins(path, Path("/project")).of(SERVER) is None
 
 
+def test_another_profile_makes_nothing_of_what_was_approved_unknown(tmp_path: Path):
+    path, other = tmp_path / "mcp.json", server_of(SERVER.name, {"command": "other"})
+    pinned(path, tool("a"))
+    pins = pinned(path, tool("a", "Other."), server=other)
+    assert pins.judge(SERVER, [tool("a", "Other.")]).usable == ()
+    assert pins.judge(other, [tool("a", "Other.")]).changed == ()
+    pins.forget(SERVER)
+    assert Pins(path, Path("/project")).of(SERVER) is None
+    assert Pins(path, Path("/project")).of(other) is not None
+
+
+def test_a_pin_that_an_older_ybs_wrote_counts(tmp_path: Path):
+    path = tmp_path / "mcp.json"
+    pins = pinned(path, tool("a"))
+    (key,) = pins._read()
+    path.write_text(path.read_text().replace(f'"{key}"', f'"{SERVER.name}"'))
+    older = Pins(path, Path("/project"))
+    assert older.judge(SERVER, [tool("a", "Other.")]).usable == ()
+    older.forget(SERVER)
+    assert Pins(path, Path("/project")).of(SERVER) is None
+
+
+def test_where_nothing_may_be_written_what_was_approved_counts_still(tmp_path: Path):
+    path = tmp_path / "mcp.json"
+    pinned(path, tool("a"))
+    before = path.read_bytes()
+    pins = Pins(path, Path("/project"), may_write=False)
+    assert pins.judge(SERVER, [tool("a", "Other.")]).usable == ()
+    pins.approve(SERVER, ServerOffer(tools=(tool("a", "Other."),)))
+    assert pins.judge(SERVER, [tool("a", "Other.")]).changed == ()
+    assert path.read_bytes() == before
+
+
 def test_what_is_forgotten_is_unknown_again_and_other_servers_stay(tmp_path: Path):
     path, other = tmp_path / "mcp.json", server_of("other", {"command": "x"})
     pinned(path, tool("a"))

@@ -224,9 +224,46 @@ def test_an_address_that_could_pass_for_another_is_of_no_server(url: str):
         filled(server_of("demo", {"url": "${AT}"}), {"AT": url})
 
 
+@every_row("name", ["Host", "content-length", "Transfer-Encoding", "Connection"])
+def test_only_a_server_of_the_persons_own_has_a_header_that_says_where_a_call_goes(name: str):
+    entry = {"url": "https://x.example/mcp", "headers": {name: "x", "X-Team": "y"}}
+    assert server_of("demo", entry).headers[name] == "x"
+    for by in ("project", "editor", "plugin"):
+        with pytest.raises(BadServer, match="says where a call goes"):
+            server_of("demo", {**entry, "from": by, "root": "/p"})
+
+
 @every_row("by", [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/p"}])
 def test_only_a_server_of_the_persons_own_has_a_login_in_its_address(by: dict[str, str]):
     for url, environ in (("https://h:1@x.example/", {}), ("https://${A}x.example/", {"A": "h@"})):
         assert filled(server_of("demo", {"url": url}), environ).url.endswith("@x.example/")
         with pytest.raises(BadServer, match="has a login"):
             filled(server_of("demo", {"url": url, **by}), environ)
+
+
+@every_row(
+    ("url", "value", "is_right"),
+    [
+        ("http://evil.example${A:-@good.example/}/mcp", "/x", False),
+        ("http://evil.example${A}.good.example/mcp", "/x", False),
+        ("https://evil.example:${A}.good.example/mcp", "443/x", False),
+        ("${A}.evil.example/mcp", "https://good.example", False),
+        ("${A}://evil.example/mcp", "https", False),
+        ("https://${A}.example/mcp", "good", True),
+        ("https://good.example:${A}/mcp", "8443", True),
+        ("https://good.example/${A}/mcp?key=${A}", "/x@y", True),
+        ("https://good.example?key=${A}", "/x@y", True),
+        ("${A:-https://good.example}/mcp", "https://other.example", True),
+        ("${A}", "https://good.example/mcp", True),
+    ],
+)
+def test_a_variable_in_anothers_address_is_no_more_than_a_part_of_a_name(
+    url: str, value: str, *, is_right: bool
+):
+    server = server_of("demo", {"url": url, "from": "project"})
+    if is_right:
+        assert filled(server, {"A": value}).url
+        return
+    with pytest.raises(BadServer, match="a variable in its url"):
+        filled(server, {"A": value})
+    assert filled(server_of("demo", {"url": url}), {"A": value})

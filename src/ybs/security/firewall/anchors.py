@@ -4,10 +4,10 @@ Most tokens are one long word with a digit or a capital in it, a core. Ordinary 
 their literals are looked for; a dozen others, such as `pass` and `://`, are looked for everywhere.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from ybs.security.firewall.rules import EDGE, SecretRule
+from ybs.security.firewall.rules import EDGE, ESCAPES, SecretRule
 
 #: Where a literal stands, and the number of the rule that it belongs to.
 Hit = tuple[int, int]
@@ -23,6 +23,9 @@ _PLAIN = b"abcdefghijklmnopqrstuvwxyz_-"
 _LEAD = 64
 _BREAKS = b" \t\r\n\v\f\"'<>`"
 _IS_BREAK = bytes(32 if code in _BREAKS else 97 for code in range(256))
+#: Signs around what Markdown emphasizes, and with what a core begins that is no part of its word.
+_EMPHASIS = b"_-"
+_NO_PART = frozenset(_EMPHASIS + ESCAPES)
 #: How many bytes of a literal are looked up at once.
 _HEAD = 2
 #: A literal is looked for near cores that have its sign, the rarest first.
@@ -77,11 +80,11 @@ class Anchors:
             for anchor, number in heads.get(lower[start : start + _HEAD], ()):
                 if lower.startswith(anchor, start):
                     yield start, number
-            # JSON's `\n` before a token looks like its first letter.
-            if start and data[start - 1] == 92 and data[start] in b"nrt":
-                for anchor, number in heads.get(lower[start + 1 : start + 1 + _HEAD], ()):
-                    if lower.startswith(anchor, start + 1):
-                        yield start + 1, number
+            if data[start] in _NO_PART:  # of the word, it may be, but for the core
+                for place in _behind_sign(data, start):
+                    for anchor, number in heads.get(lower[place : place + _HEAD], ()):
+                        if lower.startswith(anchor, place):
+                            yield place, number
 
     def _around(self, lower: bytes, cores: Iterable[tuple[int, int]]) -> Iterator[Hit]:
         places: list[int] = []
@@ -132,6 +135,25 @@ def cores_in(data: bytes) -> list[tuple[int, int]]:
             cores.append((start, end))
         start = mapped.find(_RUN, end)
     return cores
+
+
+def _behind_sign(data: bytes, start: int) -> Iterator[int]:
+    """Yield where a word may begin in a core, behind signs of Markdown, or behind the letter of an escape such as JSON's for a line end."""
+    if data[start] in _EMPHASIS:
+        yield start + 1
+        if data[start + 1] in _EMPHASIS:
+            yield start + 2
+    elif start and data[start - 1 : start] == b"\\":
+        yield start + 1
+
+
+def split_at(cores: Iterable[tuple[int, int]], joints: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of cores: one may begin at each joint, all of which are in order."""
+    for start, end in cores:
+        for joint in joints[bisect_right(joints, start) : bisect_left(joints, end)]:
+            yield start, joint
+            start = joint
+        yield start, end
 
 
 def _begins_core(rule: SecretRule, anchor: bytes) -> bool:

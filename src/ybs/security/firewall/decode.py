@@ -45,6 +45,8 @@ _OF_TEXT = b"AIJKLMNOPQRSTUVWXYZabcdef"
 _NUMBER = rb"(?>(?:(?:[\w./@+-]{1,200}:| {0,8})[0-9]{1,7}(?:[:-]?\t|:))?)"  # Python 3.11.2 has a fault in what `?+` says
 #: What `diff` puts before a line that was removed; not an option, and not a rule of several.
 _REMOVED = lazy(rb"\n-(?!-|\w[ =])")
+#: The same in the diff of a merge, with a sign for each parent.
+_REMOVED_IN_MERGE = lazy(rb"\n(?= {0,7}-)[ -]{2,8}(?=\w)")
 #: What `grep -nA` puts before a line: its number, and its file before that. Behind a line beside a match stands a `-`.
 _BESIDE = lazy(rb"\n((?:[\w./@+-]{1,200}?[:-])??)([0-9]{1,7})[:-]")
 #: Escapes, and a line end between two. Each kind begins with a sign of its own, which is quick to look for.
@@ -110,6 +112,8 @@ def with_other_marks(data: bytes) -> bytes:
     for match in _REMOVED().finditer(text):
         if text[text.rfind(b"\n", 0, match.start()) + 1] in b"-+ @\n":
             text[match.end() - 1] = 32
+    for match in _REMOVED_IN_MERGE().finditer(text) if b"@@@" in data else ():
+        text[match.start() : match.end()] = match[0].replace(b"-", b" ")
     last = None
     for match in _BESIDE().finditer(text):
         if last is not None and _is_next(text, last, match):

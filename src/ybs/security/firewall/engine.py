@@ -1,6 +1,7 @@
 """Finds secrets in bytes: literals first, then one bounded pattern where a literal stands."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -14,10 +15,10 @@ Span = tuple[int, int, str]
 
 _LEVELS: dict[Level, int] = {"low": 0, "normal": 1, "high": 2}
 _KEY_CHARS = lazy(rb"(?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nrt]){64,16384}")
-_KEY_END = lazy(rb"-----END[ A-Z0-9_-]{0,60}KEY(?: BLOCK)?-----")
+_KEY_END = lazy(rb"-----END[ +A-Z0-9_-]{0,60}KEY(?:[ +]BLOCK)?-----")
 _MOST_KEY = 32_768
 _KEY_BEGINS = lazy(
-    rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----|Private-Lines: \d{1,3}(?=\s)"
+    rb"-----BEGIN[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----|Private-Lines: \d{1,3}(?=\s)"
 )
 #: The base64 of a key: its long lines, and the last one, which may be short.
 _KEY_BASE64 = lazy(
@@ -29,13 +30,13 @@ _MOST_LINE = 160
 #: Less than this before an END line is not a key, in bytes.
 _LEAST_TAIL = 60
 _OF_KEYS = ("key", "key-end")
-#: What `EDGE` says, for a quick look.
-_WORD = frozenset(WORD)
-_BREAKS = (rb"\n", rb"\r", rb"\t")
+_EDGE = lazy(EDGE)
 #: What a name goes on with, what closes it, letters, and what a sign that gives it a value begins with; bytes of all that at most.
 _NAME, _CLOSING, _LETTERS = WORD + b".", b"\\\"'`])", WORD[10:62]
 _SIGNS = (b"=", b":", b">", b",", b"|", b"?", b".", b"v")
 _MOST_NAME = 240
+#: How a pattern ends that says what may not follow, and how long a token is at most which ends so, in bytes.
+_ENDED, _MOST_ENDED = rb"(?![", 160
 #: No secret is shorter, with the words that make it one, in bytes.
 LEAST_SECRET = 8
 
@@ -47,7 +48,10 @@ class RuleEngine:
         self._level: Level = level
         self._rules = [rule for rule in rules if _LEVELS[rule.level] <= _LEVELS[level]]
         self._is_edged = [r.pattern.startswith(EDGE) and not r.reach for r in self._rules]
+        self._is_ended = [_ENDED in r.pattern and r.pattern.endswith(b"])") for r in self._rules]
         self._patterns: dict[int, re.Pattern[bytes]] = {}
+        #: The same without what may not follow.
+        self._open: dict[int, re.Pattern[bytes]] = {}
         self._anchors = Anchors(self._rules)
         self._is_token = [
             rule.check in ("", "random", "sure")
@@ -62,8 +66,12 @@ class RuleEngine:
         cores: list[tuple[int, int]] | None = None,
         *,
         only_tokens: bool = False,
+        joints: Sequence[int] = (),
     ) -> list[Span]:
-        """Return the secrets in `data`, in order; none overlaps another. `only_tokens`: those that are one long word."""
+        """Return the secrets in `data`, in order; none overlaps another. `only_tokens`: those that are one long word.
+
+        `joints` are the places, in order, at which a line end was removed: a token may begin and end there, too.
+        """
         if len(data) < LEAST_SECRET:
             return []
         lower = data.lower()
@@ -72,13 +80,13 @@ class RuleEngine:
             return []
         found: list[Span] = []
         done: dict[int, int] = {}
-        keys = _Keys(data)
+        keys, seams = _Keys(data), frozenset(joints)
         for place, number in hits:
             if place < done.get(number, 0) or (only_tokens and not self._is_token[number]):
                 continue
-            if self._is_edged[number] and _is_within(data, place):
+            if self._is_edged[number] and place not in seams and not _EDGE().match(data, place):
                 continue
-            span, done[number] = self._match(number, data, place, lower)
+            span, done[number] = self._match(number, data, place, lower, joints)
             if span is not None and self._rules[number].check in _OF_KEYS:
                 is_end = self._rules[number].check == "key-end"
                 span = keys.ending(*span) if is_end else keys.whole(*span)
@@ -88,7 +96,7 @@ class RuleEngine:
         return merged(found)
 
     def _match(
-        self, number: int, data: bytes, place: int, lower: bytes
+        self, number: int, data: bytes, place: int, lower: bytes, joints: Sequence[int]
     ) -> tuple[tuple[int, int] | None, int]:
         """Match a rule at its anchor. Return the secret's place, or None, and where to try the rule again."""
         rule = self._rules[number]
@@ -101,28 +109,48 @@ class RuleEngine:
             return None, 0
         if rule.then and data.find(rule.then, place, place + NEAR) < 0:
             return None, 0
+        start = place
         if rule.reach:
             window = data[max(0, place - rule.reach) : place]
-            place -= len(window) - len(window.rstrip(rule.before))
+            start -= len(window) - len(window.rstrip(rule.before))
         pattern = self._patterns.get(number)
         if pattern is None:
-            pattern = self._patterns[number] = re.compile(rule.pattern)
-        match = pattern.match(data, place)
+            pattern = self._patterns[number] = re.compile(self._bare(number))
+        match = pattern.match(data, start) or self._piece(number, data, (start, place), joints)
         if match is None:
             return None, 0
         go_on = go_on_at(rule, data, match, self._level)
         return (match.span(pattern.groups), 0) if go_on is None else (None, go_on)
+
+    def _bare(self, number: int) -> bytes:
+        """Return the pattern of a rule without what may not precede: that has been looked at."""
+        pattern = self._rules[number].pattern
+        return pattern.removeprefix(EDGE) if self._is_edged[number] else pattern
+
+    def _piece(
+        self, number: int, data: bytes, places: tuple[int, int], joints: Sequence[int]
+    ) -> re.Match[bytes] | None:
+        """Match a rule, from where its token may begin up to its anchor, that ends at a joint; it may begin at one, too."""
+        if not joints or not self._is_ended[number]:
+            return None
+        pattern = self._open.get(number)
+        if pattern is None:
+            pattern = self._open[number] = re.compile(self._bare(number).rpartition(_ENDED)[0])
+        start, place = places
+        behind = bisect_right(joints, place)
+        for begin in (start, *joints[bisect_right(joints, start) : behind]):
+            if pattern.match(data, begin) is None:
+                continue
+            for end in joints[behind : bisect_right(joints, begin + _MOST_ENDED)]:
+                if match := self._patterns[number].match(data, begin, end):
+                    return match
+        return None
 
 
 @cache
 def engine_of(level: Level) -> RuleEngine:
     """Return the engine of the built-in rules. It keeps nothing of what it has searched, so all sessions share it."""
     return RuleEngine(level)
-
-
-def _is_within(data: bytes, place: int) -> bool:
-    """Return whether a word goes on at the place."""
-    return place > 0 and data[place - 1] in _WORD and data[max(0, place - 2) : place] not in _BREAKS
 
 
 def _is_long(word: bytes, least: int) -> bool:

@@ -12,7 +12,7 @@ from msgspec import Raw, Struct
 from ybs.config.schema import FirewallSettings
 from ybs.core.lazy import lazy
 from ybs.security.firewall.allowed import AllowList
-from ybs.security.firewall.anchors import cores_in
+from ybs.security.firewall.anchors import cores_in, split_at
 from ybs.security.firewall.decode import LINES, views, with_other_marks
 from ybs.security.firewall.engine import (
     LEAST_SECRET,
@@ -77,7 +77,7 @@ _LONGEST_MEMBER = 400
 _WITHIN = dict.fromkeys(map(ord, "\"'`\\"), "^")
 #: Between texts that are searched together: no word goes on over it.
 _APART = SEPARATOR.decode()
-#: How many encodings are undone one after the other, and how much is decoded in all for a text of some bytes.
+#: How many encodings are undone one after the other, and how much of each layer but the first is decoded for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096
 #: What in a question ends what may be hidden: no part of an address or a path, and nothing that a shell reads, hides behind a guess.
@@ -90,37 +90,77 @@ _MOST_GAP = 32
 _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 
 
+class _Text(Struct):
+    """A text that is searched: what it says, what was undone last to get it, and the text and the view of that which it is."""
+
+    data: bytes
+    last: str = ""
+    view: TextView | None = None
+    outer: "_Text | None" = None
+    #: What was found in it by its own form or as a known value.
+    plain: list[Span] = []
+
+
 class _Search:
-    """One search of a text and of what it says underneath; `room` is how many bytes may be decoded for it in all."""
+    """One search of a text and of what it says underneath, layer by layer; `room` is how many bytes may be decoded for each but the first."""
 
     def __init__(self, engine: RuleEngine, vault: Vault, room: int, *, is_question: bool) -> None:
         self._engine, self._room, self._is_question = engine, room, is_question
         self._vault, self._known, self._parts = vault, list(vault.known()), vault.parts()
 
-    def spans(self, data: bytes, depth: int = 0, last: str = "") -> list[Span]:
-        """Return the secrets of a text. `last` is what was undone to get it; of joined lines only tokens count."""
-        plain = [*exact(data, self._known), *self._vault.older_spans(data)]
+    def spans(self, data: bytes) -> list[Span]:
+        """Return the secrets of a text."""
+        found: list[Span] = []
+        layer = [_Text(with_other_marks(data))]
+        for depth in range(_DEPTH + 1):
+            inner: list[_Text] = []
+            for text in layer:
+                cores = cores_in(text.data)
+                spans = self._spans_in(text, cores)
+                found += filter(None, (self._in_source(text, span) for span in spans))
+                if depth < _DEPTH:
+                    inner += _underneath(text, cores)
+            layer = self._within_room(inner) if depth else inner
+        return found
+
+    def _spans_in(self, text: _Text, cores: list[tuple[int, int]]) -> list[Span]:
+        """Return the secrets that stand in a text as it is; of joined lines only tokens count."""
+        data = text.data
+        text.plain = [*exact(data, self._known), *self._vault.older_spans(data)]
         found: list[Span] = []
         if not self._is_question:  # a part may be the name of a program
             found = [*exact(data, self._parts), *self._vault.key_spans(data)]
-        data = data if last == LINES else with_other_marks(data)
-        cores = cores_in(data)
-        plain += self._engine.spans(data, cores, only_tokens=last == LINES)
-        found += plain
-        if depth == _DEPTH:
-            return found
-        for view in views(data, cores, last):
-            self._room -= len(view)
-            if not len(view) or self._room < 0:
-                continue
-            inner = view.data
-            for start, end, kind in self.spans(inner, depth + 1, view.layer):
-                stop = self._end_of(view, inner, start, end) if view.layer == LINES else end
-                span = (*view.source(start, stop), kind)
-                # A token that is whole on its line ends there, whatever the next one begins with.
-                if view.layer != LINES or (view.is_changed(start, end) and not _meets(plain, span)):
-                    found.append(span)
-        return found
+        if text.view is not None and text.last == LINES:
+            joints = text.view.joints()
+            parts = [*split_at(cores, joints)]
+            text.plain += self._engine.spans(data, parts, only_tokens=True, joints=joints)
+        else:
+            text.plain += self._engine.spans(data, cores)
+        return found + text.plain
+
+    def _within_room(self, texts: list[_Text]) -> list[_Text]:
+        """Return the texts for which there is room, the short ones first: a long one takes nothing from them."""
+        room, kept = self._room, list[_Text]()
+        for text in sorted(texts, key=lambda text: len(text.data)):
+            room -= len(text.data)
+            if room < 0:
+                break
+            kept.append(text)
+        return kept
+
+    def _in_source(self, text: _Text, span: Span) -> Span | None:
+        """Return where a secret of a text stands in the one that is searched; None where it is none there."""
+        while text.view is not None and text.outer is not None:
+            view, (start, end, kind) = text.view, span
+            stop = self._end_of(view, text.data, start, end) if view.layer == LINES else end
+            span = (*view.source(start, stop), kind)
+            # A token that is whole on its line ends there, whatever the next one begins with.
+            if view.layer == LINES and (
+                not view.is_changed(start, end) or _meets(text.outer.plain, span)
+            ):
+                return None
+            text = text.outer
+        return span
 
     def _end_of(self, view: TextView, data: bytes, start: int, end: int) -> int:
         """Return where a token of joined lines ends: with the first line with which it is one."""
@@ -129,6 +169,14 @@ class _Search:
             if found and found[0][:2] == (0, place - start):
                 return place
         return end
+
+
+def _underneath(text: _Text, cores: list[tuple[int, int]]) -> Iterator[_Text]:
+    """Yield what a text says with each kind of encoding undone."""
+    for view in views(text.data, cores, text.last):
+        if len(view):
+            data = view.data if view.layer == LINES else with_other_marks(view.data)
+            yield _Text(data, view.layer, view, text)
 
 
 class Firewall:
@@ -295,6 +343,9 @@ class Firewall:
         match data:
             case str():
                 return self.mask(data, place)
+            case int() | float():
+                text = number_text(data)
+                return data if (masked := self.mask(text, place)) == text else masked
             case list():
                 items = cast("list[Any]", data)
                 return [self._mask_each(item, place) for item in items]
@@ -327,6 +378,12 @@ def member_text(name: str, value: str) -> str:
     """Return a member of plain data as it is searched. The value is in place at its end, before a quote."""
     within = value.translate(_WITHIN) if len(value) <= _LONGEST_MEMBER else value
     return f'"{name}": "{within}"'
+
+
+def number_text(value: Any) -> str:
+    """Return a long number as JSON writes it, since a secret may be one; nothing for what is none."""
+    text = repr(value) if type(value) in (int, float) else ""
+    return text if len(text) >= LEAST_SECRET else ""
 
 
 def _parts_of(finding: SecretFinding, sizes: Iterable[int]) -> Iterator[tuple[int, int, int]]:

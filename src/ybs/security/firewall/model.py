@@ -169,6 +169,8 @@ class FirewallModel(ModelWrapper):
         """Mask one part of a request, and ask about what the person said and about private keys."""
         self.firewall.report.begin()
         clean = masked(self.firewall, value, place)
+        if is_said and has_rest_of_key(clean):
+            raise SecretFound(_not_certain(place))
         if clean is value:
             return value
         found = tuple(self.firewall.report.latest)
@@ -184,12 +186,14 @@ class FirewallModel(ModelWrapper):
                 self.firewall.allow(row.placeholder)
             return masked(self.firewall, value, place)
         if decision == "mask":
-            raise SecretFound(
-                f"Not sent. There is a private key in {place}, and a part of it cannot be masked for certain. Take it out."
-            )
+            raise SecretFound(_not_certain(place))
         raise SecretFound(
             f"Not sent. {discovery.question} Take it out, or answer that it may be sent masked."
         )
+
+
+def _not_certain(place: str) -> str:
+    return f"Not sent. There is a private key in {place}, and a part of it cannot be masked for certain. Take it out."
 
 
 def _names(message: Message) -> list[str]:

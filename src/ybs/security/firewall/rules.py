@@ -47,10 +47,16 @@ class SecretRule(Struct, frozen=True):
 _LEAST = 12
 #: How far before an anchor `near` is looked for, and behind it `then`, in bytes. No pattern that has one reaches further.
 NEAR = 600
-#: Not within a word; `\n` before it, as JSON writes a line end, is not part of a word.
-EDGE = rb"(?:(?<![0-9A-Za-z_-])|(?<=\\[nrt]))"
+#: What escapes of JSON and C end with that are one sign, as `\n`.
+ESCAPES = b"nrtfbav01234567"
+#: Not within a word; such an escape before it is not part of a word, nor are signs of Markdown (`__TOKEN__`).
+EDGE = (
+    rb"(?:(?<![0-9A-Za-z_-])|(?<=\\["
+    + ESCAPES
+    + rb"])|(?<=(?<![0-9A-Za-z_-])[_-])|(?<=(?<![0-9A-Za-z_-])[_-]{2}))"
+)
 #: Not going on.
-END = rb"(?![0-9A-Za-z_-])"
+END = rb"(?![_-]{0,2}[0-9A-Za-z])"
 UUID = rb"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -199,7 +205,7 @@ def _rules_in(table: str, before: bytes = b"") -> Iterator[SecretRule]:
 
 #: Tokens that are known by more than a prefix, and private keys.
 _MORE = (
-    SecretRule("azure-client-secret", (b"q~",), rb"[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~-])", 3.0, before=ALNUM + b"_~.-", reach=4, everywhere=True),
+    SecretRule("azure-client-secret", (b"q~",), rb"[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![_-]{0,2}[0-9A-Za-z~])", 3.0, before=ALNUM + b"_~.-", reach=4, everywhere=True),
     SecretRule("azure-storage-key", (b"accountkey=",), rb"(?i:AccountKey)=([A-Za-z0-9+/]{86}==)", 3.5),
     SecretRule("azure-signature", (b"sig=",), rb"sig=([A-Za-z0-9%+/]{43,90}(?:=|%3[dD]))", 3.5),
     SecretRule("yandex-access-key", (b"yc",), EDGE + rb"YC[\w-]{38}" + END, 4.0, near=b"yandex"),
@@ -222,8 +228,8 @@ _MORE = (
          EDGE + rb"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[\w+/=-]{30,120}", 3.0, least=55),
     SecretRule("maxmind-key", (b"_mmk",), rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk" + END, 3.5, before=ALNUM + b"_", reach=36),
     SecretRule("freemius-key", (b"secret_key",), rb"(?i:secret_key)[\"']\s{0,5}=>\s{0,5}[\"'](sk_[^\s\"']{29})[\"']", 3.0, everywhere=True),
-    SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key"),
-    SecretRule("private-key", (b"-----end",), rb"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----", 0.0, "key-end", everywhere=True),
+    SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----", 0.0, "key"),
+    SecretRule("private-key", (b"-----end",), rb"-----END[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----", 0.0, "key-end", everywhere=True),
     SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:(?:\d{1,6}[\t:])?[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
     SecretRule("private-key", (b'"d"', b'"p"', b'"q"', b'"dp"', b'"dq"', b'"qi"', b'"k"'),
          rb'"(?:d[pq]?|p|qi?|k)"\s{0,4}:\s{0,4}"([\w-]{22,1400})"', 3.5, near=b'"kty"', around=4_000, everywhere=True),
@@ -235,7 +241,7 @@ _MORE = (
 #: What the words around it say to be a secret.
 _SPOKEN = (
     SecretRule("url-password", (b"://",),
-         rb"://[^\s:/\"'`<>\[\]]{0,100}:([^\s/\"'`<>\[\]]{3,200})@(?=[\w\[$%/{#(\"'-])", 0.0, "login", then=b"@", level="normal", everywhere=True),
+         rb"://[^\s:/\"'`<>\[\]]{0,300}:([^\s/\"'`<>\[\]]{3,200})@(?=[\w\[$%/{#(\"'*:\x80-\xff-])", 0.0, "login", then=b"@", level="normal", everywhere=True),
     SecretRule("basic-auth", (b"basic ",),
          EDGE + rb"(?i:basic) {1,3}([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=-])", 0.0, "basic", level="normal", everywhere=True),
     SecretRule("bearer-token", (b"bearer ",),

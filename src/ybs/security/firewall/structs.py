@@ -11,7 +11,7 @@ from ybs.core.messages import Image, Text, Thinking
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Question
 from ybs.security.firewall.leaves import joined
-from ybs.security.firewall.masking import Firewall, member_text
+from ybs.security.firewall.masking import Firewall, member_text, number_text
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", Question, OpenQuestion)
@@ -91,6 +91,7 @@ def _gather(value: Any, texts: list[str]) -> bool:
     match value:
         case str():
             texts.append(value)
+            texts += joined(_json_in(value))
         case tuple():
             return all(_gather(item, texts) for item in cast("tuple[Any, ...]", value))
         case Raw():
@@ -110,9 +111,7 @@ def _gather(value: Any, texts: list[str]) -> bool:
 def _gather_fields(value: Struct, texts: list[str]) -> bool:
     for name in _fields_of(type(value)):
         item: object = getattr(value, name)
-        if isinstance(item, str):
-            texts.append(item)
-        elif type(item) not in _WORDLESS and not _gather(item, texts):
+        if type(item) not in _WORDLESS and not _gather(item, texts):
             return False
     return True
 
@@ -158,13 +157,13 @@ def _gather_data(data: Any, texts: list[str]) -> None:
                 texts.append(member_text(name, inner) if isinstance(inner, str) else name)
                 _gather_data(inner, texts)
         case _:
-            pass
+            texts.append(number_text(data))
 
 
 def _masked(firewall: Firewall, value: Any, place: str) -> Any:
     match value:
         case str() | dict():
-            return firewall.mask_data(value, place)
+            return _plain(firewall, value, place)
         case Raw():
             return firewall.mask_json(value, place)
         case tuple():
@@ -175,6 +174,26 @@ def _masked(firewall: Firewall, value: Any, place: str) -> Any:
             return _fields(firewall, value, place)
         case _:
             return value
+
+
+def _plain(firewall: Firewall, value: Any, place: str) -> Any:
+    """Return a text or plain data masked; a text that is JSON, as a tool prints it, also where a secret goes on in the next value."""
+    if isinstance(value, str) and _json_in(value) is not None:
+        raw = Raw(value.encode("utf-8", "surrogatepass"))
+        clean = firewall.mask_json(raw, place)
+        value = value if clean is raw else bytes(clean).decode()
+    return firewall.mask_data(value, place)
+
+
+def _json_in(text: str) -> Any:
+    """Return the data that a text is; None where it is none."""
+    whole = text.strip()
+    if whole[:1] not in ("{", "[") or whole[-1:] not in ("}", "]"):
+        return None
+    try:
+        return json.decode(whole)
+    except (DecodeError, UnicodeError):
+        return None
 
 
 def _items(firewall: Firewall, items: tuple[Any, ...], place: str) -> tuple[Any, ...]:

@@ -149,7 +149,7 @@ MOST_HELD = 65_536
 _SPACE = " \t\r\n\v\f"
 #: Secrets of several lines: how each begins, and what ends it.
 _LONG = (
-    ("-----BEGIN", lazy(r"-----END[ A-Z0-9_-]{0,60}-----")),
+    ("-----BEGIN", lazy(r"-----END[ +A-Z0-9_-]{0,60}-----")),
     ("Private-Lines:", lazy(r"Private-MAC:")),
 )
 

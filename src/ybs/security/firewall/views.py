@@ -55,9 +55,10 @@ class TextView:
             stop = origin + end - self._places[last]
         return begin, stop
 
-    def joints(self, start: int, end: int) -> list[int]:
+    def joints(self, start: int = -1, end: int | None = None) -> list[int]:
         """Return the places between `start` and `end` of this text at which something was undone."""
-        first, last = bisect_right(self._places, start), bisect_right(self._places, end)
+        first = bisect_right(self._places, start)
+        last = bisect_right(self._places, self._size if end is None else end)
         parts = zip(self._places[first:last], self._sources[first:last], strict=True)
         return [place for place, (_, _, is_same) in parts if not is_same]
 

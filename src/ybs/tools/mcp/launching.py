@@ -9,6 +9,7 @@ from typing import Final
 from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.config.paths import SYSTEM
+from ybs.security.firewall.checks import is_random
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import (
     WHY_APART,
@@ -31,11 +32,13 @@ _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "g
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".php", ".jar", ".sh")
 _MOST_ABOVE = 5
 _SHORTEST = 2  # parts of a path such as /srv
-#: Where packages come from is the person's to say; a login in an address stays with them.
+#: Where packages come from is the person's to say; a login in an address stays with them, and a token in one with their own servers.
 _REGISTRIES: Final = (
     *("npm_config_registry", "NPM_CONFIG_REGISTRY", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
     *("UV_INDEX", "PIP_INDEX_URL", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
 )
+#: What may be a token in an address: what is asked with it, or a part of its path that looks drawn at random.
+_MAY_BE_TOKEN = re.compile(r"[A-Za-z0-9]{12,}|[\w-]*[A-Z][\w-]*")
 _REGISTRY_LINE = re.compile(r"^\s*registry\s*=\s*(\S+)", re.MULTILINE)
 
 
@@ -80,6 +83,7 @@ def resident_of(
                 'or say "sandbox": false for this server'
             )
     where = {} if server.project == "none" else project_variables(folder)
+    registries = _registries(host, start.environ, is_own=server.is_own)
     return Resident(
         key=key,
         seed=key_of(server) if not (server.is_projects or start.is_apart) else "",
@@ -89,7 +93,7 @@ def resident_of(
         shown=tuple(path for path in shown if not (is_seen and path.is_relative_to(folder))),
         own=tuple(own),
         writable=tuple(writable),
-        declared=with_git_setting({**_registries(host, start.environ), **where, **server.env}),
+        declared=with_git_setting({**registries, **where, **server.env}),
         start=start,
     )
 
@@ -241,8 +245,8 @@ def _is_link(path: Path, host: Host) -> bool:
     )  # of the path as it is: `link/..` is not where the link stands
 
 
-def _registries(host: Host, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return where the person has packages from, without logins."""
+def _registries(host: Host, environ: Mapping[str, str], *, is_own: bool) -> Mapping[str, str]:
+    """Return where the person has packages from, without logins, and with a token in an address for their own servers alone."""
     found = {name: environ[name] for name in _REGISTRIES if environ.get(name)}
     try:
         with open_regular(host.home / ".npmrc") as file:
@@ -251,7 +255,12 @@ def _registries(host: Host, environ: Mapping[str, str]) -> Mapping[str, str]:
         lines = ""
     if line := _REGISTRY_LINE.search(lines):
         found.setdefault("npm_config_registry", line[1])
-    return {name: value for name, value in found.items() if "@" not in value}
+    found = {name: value for name, value in found.items() if "@" not in value}
+    return {name: value for name, value in found.items() if is_own or not _may_hold_token(value)}
+
+
+def _may_hold_token(address: str) -> bool:
+    return "?" in address or any(is_random(e.encode()) for e in _MAY_BE_TOKEN.findall(address))
 
 
 def key_of(server: Server, folder: Path | None = None) -> str:

@@ -44,16 +44,20 @@ class _Kept(Struct, frozen=True, kw_only=True):
 
 
 class Pins:
-    """A file of ybs's state. Without a path nothing is kept. `folder` is the project: its servers are not those of another one."""
+    """A file of ybs's state. Without a path, or where nothing may be written, what is new is kept in memory.
 
-    def __init__(self, file: Path | None, folder: Path) -> None:
-        self._file, self._folder = file, folder
+    `folder` is the project: its servers are not those of another one.
+    """
+
+    def __init__(self, file: Path | None, folder: Path, *, may_write: bool = True) -> None:
+        self._file, self._folder, self._may_write = file, folder, may_write
         self._kept: dict[str, Pinned] | None = None
 
     def of(self, server: Server) -> Pinned | None:
         """Return what is known of a server, if it still is the one that it was."""
-        known = self._read().get(self._key(server))
-        return known if known is not None and known.identity == identity_of(server) else None
+        kept, key, identity = self._read(), self._key(server), identity_of(server)
+        found = (kept.get(f"{key} {identity}"), kept.get(key))  # the second as older files have it
+        return next((each for each in found if each and each.identity == identity), None)
 
     def judge(self, server: Server, tools: Sequence[ListedTool]) -> ReviewedTools:
         """Compare what a server says now with what was approved. Of a server that was never seen all is approved."""
@@ -81,23 +85,26 @@ class Pins:
         pinned = Pinned(
             identity=identity_of(server), offer=offer, withdrawn=tuple(withdrawn.values())
         )
-        self._write({**self._read(), self._key(server): pinned})
+        key = f"{self._key(server)} {pinned.identity}"  # what a profile says beside it is another
+        self._write({**self._read(), key: pinned})
 
     def forget(self, server: Server) -> None:
         """Forget a server. Raises ConfigError and OSError."""
         self._look_again()
-        kept = dict(self._read())
-        if kept.pop(self._key(server), None) is not None:
+        key, identity, before = self._key(server), identity_of(server), self._read()
+        names = (key, f"{key} {identity}")
+        kept = {n: e for n, e in before.items() if n not in names or e.identity != identity}
+        if len(kept) < len(before):
             self._write(kept)
 
     def _look_again(self) -> None:
         """Read the file anew: another ybs may have written it meanwhile."""
-        if self._file is not None:
+        if self._file is not None and self._may_write:
             self._kept = None
 
     def _write(self, kept: dict[str, Pinned]) -> None:
         self._kept = kept
-        if self._file is not None:
+        if self._file is not None and self._may_write:
             data = msgspec.json.encode(_Kept(servers=kept))
             if len(data) > _MOST_BYTES:  # nobody could read it again, and every server would be new
                 raise ConfigError(f"{self._file} would become larger than {_MOST_BYTES:,} bytes")

@@ -122,7 +122,7 @@ class Servers:
         pins_file: Path | None,
     ) -> None:
         self._workspace, self._surface = workspace, surface
-        self._pins = Pins(pins_file, workspace.roots.folder)
+        self._pins = Pins(pins_file, workspace.roots.folder, may_write=surface.may_share)
         servers, problems = servers_in(section)
         self.problems: Sequence[str] = problems
         self.connections = {

@@ -1,8 +1,10 @@
 """The entries of `mcpServers`: what starts or reaches a server, and what it is given. Other agents' spellings are understood."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct, field
@@ -21,6 +23,8 @@ from ybs.trust.grants import ORIGIN_MARK
 from ybs.trust.wording import texts_of
 
 Transport: TypeAlias = Literal["stdio", "http"]
+#: Headers that say where a call goes, or how it is framed.
+_FRAMING: Final = ("host", "connection", "content-length", "transfer-encoding")
 #: How other agents call the transports.
 _TRANSPORTS: Final[Mapping[str, Transport]] = {
     "": "stdio",
@@ -273,6 +277,9 @@ def _problem_of_address(server: Server) -> str:
         parts_of(server.url, is_own=server.is_own)
     except ValueError as error:
         return f"its url {error}"
+    framing = [name for name in server.headers if name.lower() in _FRAMING]
+    if framing and not server.is_own:
+        return f"its headers name {framing[0]!r}, which says where a call goes or how long it is"
     return ""
 
 
@@ -305,6 +312,10 @@ def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
     return own
 
 
+#: What an address says of its server, where variables may be parts of the name, or one is all of that.
+_ORIGIN = re.compile(r"https?://((?:\$\{[^}]*\}|[^/?#$\\])+)(?:[/?#]|\Z)|\$\{[^}]*\}(?:/|\Z)")
+
+
 def filled(server: Server, environ: Mapping[str, str]) -> Server:
     """Return the server with variables in place of `${NAME}`. Raises BadServer for one that is not set."""
 
@@ -335,6 +346,10 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
         raise BadServer(f"it names the variable {error}, which is not set") from None
     if ready.url and (problem := _problem_of_address(ready)):
         raise BadServer(problem)
+    if has_reference(server.url) and not server.is_own:
+        told = _ORIGIN.match(server.url)
+        if told is None or (told[1] and urlsplit(ready.url).netloc != text(told[1])):
+            raise BadServer("a variable in its url says more than a part of the name of its server")
     return ready
 
 
