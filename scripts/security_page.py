@@ -364,6 +364,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | two merges of sub-agents' copies that together make a bare repository of a folder | made it, and nobody was told: held by `tests/conductor/test_isolation_attacks.py` |
 | `.envrc` or `.vscode` that is a link, renamed and made anew; the folder of what it leads to, renamed | took the place of what is held: held by `tests/security/test_read_only.py` |
 | a `node_modules` that sub-agents' copies show, exchanged for a link to the home folder by a job | their commands read that: held by `tests/security/test_bubblewrap.py`, `tests/security/test_landlock.py`, `tests/security/test_mounts.py` |
+| a read of a file in a folder outside, beside a call whose question about the names in that folder got a yes for this call | ran unasked: held by `tests/security/test_confirm.py`, `tests/session/test_outside.py` |
+| in `deny`, a command of the list with `background: true` or `&` at its end, which writes | wrote: held by `tests/session/test_unasked.py`, `tests/security/test_policy.py` |
 | a trusted project's hook with the words of one of your own, with `if` or `async`; other arguments given by it beside your hook's `allow` | took its place; ran by that `allow`: held by `tests/session/test_user_hooks.py` |
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |

@@ -40,6 +40,8 @@ NETWORK = "it wants the network: whatever it can read could be sent away"
 #: Why a command that is to run outside is asked about in every mode but `bypass`.
 OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
 CHANGED = "outside the sandbox, what this session changed would act with your keys: {}"
+#: Why a command cannot be held to reading: nothing looks at what it tried once the call has ended.
+GOES_ON = "it goes on in the background"
 _LACKING: Mapping[Sandboxing, str] = {
     "none": "there is no sandbox",
     "reduced": "the sandbox cannot keep a command from writing",
@@ -486,7 +488,7 @@ class Policy:
     def _writes(self, case: Case) -> str:
         """Return why it is plain beforehand that reading will not be enough; nothing where that is not known."""
         if case.subject.in_background:
-            return "it goes on in the background"
+            return GOES_ON
         return case.command.writes if case.command is not None else ""
 
     def _why_held(self, case: Case) -> str | None:
@@ -574,6 +576,8 @@ class Policy:
             return f"{case.name} runs a command"
         if case.subject.is_elsewhere:
             return ELSEWHERE
+        if is_named and case.subject.in_background:
+            return GOES_ON
         if self.mode == "deny":
             return case.command.unlisted if case.command else ""
         if self._asks_each_command:
