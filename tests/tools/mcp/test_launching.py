@@ -353,6 +353,8 @@ def test_a_home_belongs_to_what_runs_and_not_to_a_name():
     assert len({key_of(each) for each in servers}) == 8
     assert len({key_of(each).rpartition("-")[0] for each in servers}) == 1
     again = server_of("time", {**entry, "env": {"A": "2"}, "said": "x"})
+    more = {"from": "project", "env": {"A": "1", "B": "${TOKEN}"}}
+    assert key_of(server_of("time", {**entry, **more})) not in map(key_of, servers)
     assert key_of(filled(again, {"YBS_PROJECT_DIR": "/p"})) == key_of(servers[0])
 
 

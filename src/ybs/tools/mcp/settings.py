@@ -100,7 +100,7 @@ class Server(Struct, frozen=True, kw_only=True):
     root: str = ""
     #: Every text of a project's entry, as the trust in it was read from.
     words: tuple[str, ...] = ()
-    #: Whose entry it is and what that starts or reaches, before variables are replaced: another one has another home.
+    #: Whose entry it is and what that starts or reaches, of a project's all of it, before variables are replaced: another one has another home.
     said: str = ""
 
     @property
@@ -248,7 +248,8 @@ def server_of(name: str, entry: Any) -> Server:
     )
     if is_projects:
         own = {key: value for key, value in entry.items() if key != ORIGIN_MARK}
-        server = replace(server, words=texts_of(own))
+        # What it is given counts too: what was left by one that had less gets no more.
+        server = replace(server, words=texts_of(own), said=str([said, own]))
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
