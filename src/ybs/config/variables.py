@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ybs.config.tree import is_list, is_object
@@ -52,3 +53,8 @@ def replace_references(text: str, environ: Mapping[str, str]) -> str:
         return str(otherwise)
 
     return _REFERENCE().sub(value_of, text)
+
+
+def project_variables(folder: Path) -> dict[str, str]:
+    """Return the variables that say where the project is."""
+    return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}

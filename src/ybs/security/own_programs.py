@@ -104,11 +104,6 @@ def made_start_folder(host: Host, key: str) -> Path:
     return real
 
 
-def project_variables(folder: Path) -> dict[str, str]:
-    """Return the variables that say where the project is."""
-    return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}
-
-
 def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:
     """Return variables with which git enters a bare repository only where a command names it.
 

@@ -9,7 +9,8 @@ import pytest
 
 from hosts import host_at
 from rows import every_row
-from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.config.variables import project_variables
+from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident

@@ -29,6 +29,7 @@ from ybs.agent.user_hooks.definitions import (
     shown_name,
 )
 from ybs.config.tree import is_object
+from ybs.config.variables import project_variables
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
 from ybs.core.hooks import CallVerdict
@@ -42,7 +43,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
-from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of

@@ -17,13 +17,14 @@ from ybs.config.key_store import forget_key, has_key
 from ybs.config.review import Review
 from ybs.config.sections import Network
 from ybs.config.tree import is_list, is_object
+from ybs.config.variables import project_variables
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.leases import Leases
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Preview, Question, Tool
 from ybs.core.remedies import Remedy
-from ybs.security.own_programs import WHY_APART, Start, project_variables, start_folder
+from ybs.security.own_programs import WHY_APART, Start, start_folder
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from ybs.config.addresses import parts_of
 from ybs.config.report import mask_address, mask_words
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import Unset, has_reference, replace_references
+from ybs.config.variables import Unset, has_reference, project_variables, replace_references
 from ybs.core.decoding import decodable
 from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.vault import own_secrets
-from ybs.security.own_programs import IN_PROJECT, project_variables
+from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
 from ybs.trust.wording import texts_of
