@@ -369,6 +369,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | in `deny`, a command of the list with `background: true` or `&` at its end, which writes | wrote: held by `tests/session/test_unasked.py`, `tests/security/test_policy.py` |
 | a trusted project's server that leaves `usercustomize.py` in its home, and asks for a variable of yours in its next version, with clean files; the same after `ybs trust revoke`, and in another folder at that path | the old code had the variable: held by `tests/session/test_mcp.py` |
 | paths of a project's server that lead out of it (`"read": ["docs/../../private"]`, `../tools/serve`, `${YBS_PROJECT_DIR}/..`, a default), or to what is not there yet | were shown to it, and not listed by the question: held by `tests/trust/test_shown.py` |
+| a hook of yours with `"if": "Write(config/*)"`, and the same file as `./config/x`, `x/../config/x`, by its whole path, through a link, with another space in its name | was not asked: held by `tests/session/test_user_hooks.py` |
 | a trusted project's hook with the words of one of your own, with `if` or `async`; other arguments given by it beside your hook's `allow` | took its place; ran by that `allow`: held by `tests/session/test_user_hooks.py` |
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |
