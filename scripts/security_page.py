@@ -375,6 +375,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a rule with a star, and `sdiff --diff-program=./x`, `cpp -wrapper ./x`, `make test --file=x`, `make test -Cother`, `npm run lint --prefix=x` | ran it, with the project to write: held by `tests/security/test_rules.py` |
 | after an "always" for reading a folder outside, a command of a sub-agent that has a copy of the project | saw that folder: held by `tests/conductor/test_isolation_attacks.py` |
 | a trusted project's server with the name of one of a plugin of yours, and a rule of yours for its tools | took the name and ran by the rule: held by `tests/session/test_plugin_folders.py` |
+| a repository's `safety.ask` for a server of yours that runs without a sandbox, with the network or elsewhere | the question said "sandbox", and none of that: held by `tests/security/test_policy.py`, `tests/frontends/terminal/questions/test_confirm.py` |
 | a trusted project's hook with the words of one of your own, with `if` or `async`; other arguments given by it beside your hook's `allow` | took its place; ran by that `allow`: held by `tests/session/test_user_hooks.py` |
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |

@@ -205,6 +205,15 @@ def test_tools_of_others_ask_for_whatever_they_change():
     assert word(decide(policy, "their_tool", "read")) == "allow"
 
 
+def test_what_a_tool_is_given_is_said_whatever_asks():
+    given = "its server runs without a sandbox"
+    for ask in ((), ("mcp__*",)):
+        policy = policy_of("ask", safety=SafetySettings(ask=ask))
+        asked = decide(policy, "mcp__mail__send", "execute", asks=given)
+        assert isinstance(asked, Ask)
+        assert asked.question.reason == given
+
+
 def test_a_call_that_only_reads_is_judged_so_whatever_its_tool_may_do():
     for mode in MODES:
         decision = decide(policy_of(mode), "git", "delete", only_reads=True, paths=("a",))

@@ -259,6 +259,8 @@ class Case:
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
         reasons = ["" if reason == BY_MODE or reason in warnings else reason]
+        # What it is given is said whatever asks.
+        reasons += [] if self.subject.asks in reasons[0] else [self.subject.asks]
         reasons += [f"it says of it: {said!r}"] if (said := self.preview.said) else []
         return Question(
             call=self.call,
