@@ -168,6 +168,9 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
 - A repository that an earlier session made counts as yours. A rule of `safety.outside_sandbox` looks at the jobs of its own session: another session that works in the same project at that moment is as an editor of yours, and could exchange a folder for a link while `git` reads or writes there. `git push` sends what the model committed.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
+- The star of a rule goes by the names of options and by a table of programs: a way to another program that neither knows (`pandoc --filter`, `rustc -Clinker=`, a shortened name of an option, `\\!` in SQL) is covered by it, and runs in the sandbox.
+- A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
+- What a trusted project's server left in its home is there for its next version too where its entry stays the same; `ybs trust revoke` removes it.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question: a file system in memory (tmpfs) notes no write by a mapping, and what a job or another session changes after your answer is not seen.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
@@ -369,6 +372,15 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | two merges of sub-agents' copies that together make a bare repository of a folder | made it, and nobody was told: held by `tests/conductor/test_isolation_attacks.py` |
 | `.envrc` or `.vscode` that is a link, renamed and made anew; the folder of what it leads to, renamed | took the place of what is held: held by `tests/security/test_read_only.py` |
 | a `node_modules` that sub-agents' copies show, exchanged for a link to the home folder by a job | their commands read that: held by `tests/security/test_bubblewrap.py`, `tests/security/test_landlock.py`, `tests/security/test_mounts.py` |
+| a read of a file in a folder outside, beside a call whose question about the names in that folder got a yes for this call | ran unasked: held by `tests/security/test_confirm.py`, `tests/session/test_outside.py` |
+| in `deny`, a command of the list with `background: true` or `&` at its end, which writes | wrote: held by `tests/session/test_unasked.py`, `tests/security/test_policy.py` |
+| a trusted project's server that leaves `usercustomize.py` in its home, and asks for a variable of yours in its next version, with clean files; the same after `ybs trust revoke`, and in another folder at that path | the old code had the variable: held by `tests/session/test_mcp.py` |
+| paths of a project's server that lead out of it (`"read": ["docs/../../private"]`, `../tools/serve`, `${YBS_PROJECT_DIR}/..`, a default), or to what is not there yet | were shown to it, and not listed by the question: held by `tests/trust/test_shown.py` |
+| a hook of yours with `"if": "Write(config/*)"`, and the same file as `./config/x`, `x/../config/x`, by its whole path, through a link, with another space in its name | was not asked: held by `tests/session/test_user_hooks.py` |
+| a rule with a star, and `sdiff --diff-program=./x`, `cpp -wrapper ./x`, `make test --file=x`, `make test -Cother`, `npm run lint --prefix=x` | ran it, with the project to write: held by `tests/security/test_rules.py` |
+| after an "always" for reading a folder outside, a command of a sub-agent that has a copy of the project | saw that folder: held by `tests/conductor/test_isolation_attacks.py` |
+| a trusted project's server with the name of one of a plugin of yours, and a rule of yours for its tools | took the name and ran by the rule: held by `tests/session/test_plugin_folders.py` |
+| a repository's `safety.ask` for a server of yours that runs without a sandbox, with the network or elsewhere | the question said "sandbox", and none of that: held by `tests/security/test_policy.py`, `tests/frontends/terminal/questions/test_confirm.py` |
 | a trusted project's hook with the words of one of your own, with `if` or `async`; other arguments given by it beside your hook's `allow` | took its place; ran by that `allow`: held by `tests/session/test_user_hooks.py` |
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |

@@ -331,6 +331,28 @@ async def test_a_copy_that_cannot_be_looked_at_stays_to_be_read(
     assert copies.environment.roots.resolve(f"{overlay.folder}/b").read_text() == "its\n"
 
 
+async def test_commands_in_a_copy_see_no_folder_that_may_only_be_read(
+    project: Path, tmp_path: Path
+) -> None:
+    copies = Copies(project, {"safety.mode": "bypass"})
+    outside = tmp_path / "outside"
+    write(outside, "diary.txt", "dear diary\n")
+    environment = ToolEnvironment.of(project, copies.environment.loaded, Permissions())
+    if environment.sandbox.state != "full":
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
+    environment.roots.add_reading(str(outside))
+    isolation = Isolation(Workplace(environment))
+    one = await isolation.open("one")
+    tools = make_toolbox(one.environment, hooks=[one.hook])
+    file = f"{outside}/diary.txt"
+    result = await tools.run(call("run_shell", command=f"cat {file}"), lambda _: None)
+    assert "dear diary" not in result.output
+    result = await tools.run(call("read_file", path=file), lambda _: None)
+    assert "dear diary" in result.output
+    await isolation.aclose()
+    await environment.aclose()
+
+
 async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(project: Path) -> None:
     copies = Copies(project, {"safety.mode": "bypass"})
     write(project, ".gitignore", "node_modules\n")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from time import monotonic
 from typing import Any
 
@@ -15,6 +16,7 @@ from ybs.core import threads
 from ybs.core.threads import in_thread
 
 _WORKER = threads._Worker
+_named: ContextVar[str] = ContextVar("_named")
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +58,12 @@ async def test_a_value_comes_back_and_a_failure_is_raised_as_it_was(monkeypatch,
     with pytest.raises(KeyError, match="gone"):
         await in_thread(fail)
     assert await in_thread(lambda: None) is None
+
+
+async def test_the_thread_has_the_context_of_who_calls():
+    for value in ("one", "two"):
+        _named.set(value)
+        assert await in_thread(_named.get) == value
 
 
 async def test_short_work_is_done_before_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch):

@@ -14,6 +14,7 @@ from ybs.core.errors import Refused
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked, Event
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
+from ybs.core.threads import in_thread
 from ybs.security.paths.roots import OutsideRoots, Roots
 from ybs.security.policy.confirm import Gate, Wish
 from ybs.security.policy.policy import Allow, Deny, Policy, Subject
@@ -203,6 +204,34 @@ async def test_a_yes_to_a_path_outside_is_for_this_call_alone(project: Path, tmp
             roots.resolve(other)
     with pytest.raises(OutsideRoots):
         roots.resolve(one)
+
+
+async def test_a_yes_for_one_call_opens_nothing_to_what_runs_beside_it_or_goes_on_after_it(
+    project: Path, tmp_path: Path
+):
+    roots, gate = Roots(this_host(), project), Gate(Policy(SafetySettings()), Person(YES))
+    begun, ends = asyncio.Event(), asyncio.Event()
+
+    async def is_open() -> bool:
+        try:
+            return bool(await in_thread(lambda: roots.resolve(str(tmp_path / "diary.txt"))))
+        except OutsideRoots:
+            return False
+
+    async def list_names() -> "asyncio.Task[bool]":
+        call, refused = ToolCall(id="1", name="list_files"), OutsideRoots("", str(tmp_path), roots)
+        with await gate.admit_reading(call, refused, lambda _: None):
+            assert await is_open()
+            begun.set()
+            await ends.wait()
+            return asyncio.create_task(is_open())
+
+    listing = asyncio.create_task(list_names())
+    await begun.wait()
+    assert not await is_open()
+    assert roots.reading == ()
+    ends.set()
+    assert not await (await listing)
 
 
 @every_row("path", ["{home}/notes.txt", "/notes.txt"])

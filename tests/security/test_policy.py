@@ -160,6 +160,9 @@ def test_what_goes_on_in_the_background_is_asked_about():
     asked = decide(policy, "run_shell", command="python3 -m http.server", in_background=True)
     assert isinstance(asked, Ask)
     assert asked.reason == "it goes on in the background"
+    policy.mode = "deny"
+    assert word(decide(policy, "run_shell", command="ls")) == "allow"
+    assert word(decide(policy, "run_shell", command="ls", in_background=True)) == "deny"
 
 
 def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command():
@@ -200,6 +203,15 @@ def test_tools_of_others_ask_for_whatever_they_change():
     for effect in ("write", "delete", "execute"):
         assert word(decide(policy, "their_tool", effect)) == "ask"
     assert word(decide(policy, "their_tool", "read")) == "allow"
+
+
+def test_what_a_tool_is_given_is_said_whatever_asks():
+    given = "its server runs without a sandbox"
+    for ask in ((), ("mcp__*",)):
+        policy = policy_of("ask", safety=SafetySettings(ask=ask))
+        asked = decide(policy, "mcp__mail__send", "execute", asks=given)
+        assert isinstance(asked, Ask)
+        assert asked.question.reason == given
 
 
 def test_a_call_that_only_reads_is_judged_so_whatever_its_tool_may_do():

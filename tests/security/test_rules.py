@@ -83,6 +83,41 @@ def test_s13_an_allow_of_one_command_covers_no_other(command: str):
     assert not allows("run_shell(git log *)", command)
 
 
+@every_row(
+    ("rule", "command", "expected"),
+    [
+        ("sdiff *", "sdiff --diff-program=./run a b", False),
+        ("sdiff *", "sdiff --diff-program ./run a b", False),
+        ("sdiff --diff-program=diff *", "sdiff --diff-program=diff a b", True),
+        ("cpp *", "cpp -wrapper ./run a", False),
+        ("cpp *", "cpp -I include -DA=1 a.c", True),
+        ("nodemon *", "nodemon --exec ./run", False),
+        ("gh *", "gh --no-pager pr list", True),
+        ("x *", "x --shell --command --pager", True),
+        ("x *", "x --command", True),
+        ("make test *", "make test --file=evil/other.mk", False),
+        ("make test *", "make test --fil=evil/other.mk", False),
+        ("make test *", "make test -fother.mk", False),
+        ("make test *", "make test -Cother", False),
+        ("make test *", "make test -j8 -k --no-print-directory", True),
+        ("make -C sub *", "make -C sub -j8", True),
+        ("make -C sub *", "make -C sub -Cother", False),
+        ("make *", "make test -Cother", True),
+        ("npm run lint *", "npm run lint --prefix=evil", False),
+        ("npm run lint *", "npm run lint --prefix evil", False),
+        ("npm run lint *", "npm run lint -- src --fix --workspace=web", True),
+        ("npm --prefix web run *", "npm --prefix web run lint", True),
+        ("npm *", "npm --prefix web run lint", True),
+        ("mvn test *", "mvn test -Dtest=Foo -Dfoo.bar=1", True),
+        ("pnpm run test *", "pnpm run test --filter=web", True),
+    ],
+)
+def test_a_star_stands_for_no_program_that_an_option_names_and_no_other_project(
+    rule: str, command: str, *, expected: bool
+):
+    assert allows(f"run_shell({rule})", command) is expected
+
+
 def test_an_allow_without_a_pattern_does_not_cover_what_cannot_be_read():
     assert not allows("run_shell", "$X")
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -20,10 +21,12 @@ from ybs.security.sandbox.sandbox import Sandbox
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, ScriptedModel, call
-from ybs.trust.decision import give
+from ybs.trust.decision import give, revoke
 from ybs.trust.settings import load
 
 pytestmark = pytest.mark.integration
+#: A link would not be shown to a project's server.
+PYTHON = os.path.realpath(sys.executable)
 RESOURCES = """
 def answer(method, params, inner=answer):
     if method == "initialize":
@@ -333,6 +336,45 @@ async def test_a_projects_servers_need_its_trust_and_are_never_let_out(project: 
     async with Scene(project, ["hi"]) as scene:
         await scene.turn()
         assert "cannot switch the sandbox off" in scene.notices[0]
+
+
+async def test_a_projects_server_finds_nothing_that_was_left_by_one_with_less_or_before_a_revoke(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if Sandbox(this_host(), project).state not in ("full", "held"):
+        pytest.skip("NO SANDBOX on this machine (install bubblewrap): servers in it are untested")
+    more = """
+left = os.path.expanduser("~/left")
+def call(name, given, found=os.path.exists(left)):
+    return text("found it" if found else "an empty home")
+open(left, "w").close()
+"""
+    monkeypatch.setenv("NOTES", "1")
+
+    async def said(**given: Any) -> str:
+        entry = {**entry_of(project, more, network=False, **given), "command": PYTHON}
+        write(project, {"mcpServers": {"theirs": entry}}, ".mcp.json")
+        review = load(this_host(), folder=project).review
+        assert review is not None
+        give(this_host(), review, review.grantable)
+        async with Scene(project, [echo(server="theirs"), "done"], sandbox=True) as scene:
+            (result,) = await scene.turn()
+            assert result.success, scene.notices
+            return result.output
+
+    assert [await said(), await said()] == ["an empty home", "found it"]
+    assert await said(env={"NOTES": "${NOTES}"}) == "an empty home"
+    assert await said() == "found it"
+    revoke(this_host(), project)
+    assert await said() == "an empty home"
+    renew(project)
+    assert await said() == "an empty home"
+
+
+def renew(folder: Path) -> None:
+    """Have another folder lie at the path."""
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
 
 
 async def test_a_projects_server_starts_from_no_file_that_the_trust_is_not_about(

@@ -105,6 +105,20 @@ async def test_a_whole_folder_can_be_listed_with_one_yes_and_is_closed_again(ope
     assert read.is_refused
 
 
+async def test_a_yes_to_the_names_in_a_folder_opens_no_file_to_a_call_of_the_same_message(
+    open_session: Open, other: Path
+) -> None:
+    both = answer(
+        call("list_files", path=str(other), pattern="*"),
+        call("read_file", path=str(other / "notes.txt")),
+    )
+    asked = Asked(YES, NO)
+    _, _, done = await turn(open_session, asked, both)
+    assert sorted(each.is_refused for each in done) == [False, True]
+    assert not any("plums" in each.output for each in done)
+    assert len(asked.questions) == 2
+
+
 @pytest.mark.parametrize("name", ["write_file", "edit_file", "delete_file", "run_shell"])
 async def test_writing_and_running_outside_stay_refused_also_where_reading_is_allowed(
     open_session: Open, other: Path, name: str

@@ -12,7 +12,7 @@ import pytest
 
 from hosts import this_host
 from mcp_servers import PROGRAM
-from trusting import put
+from trusting import give_trust, put, write
 from ybs.cli import main
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import command_at, commands_of
@@ -21,8 +21,10 @@ from ybs.core.ports import Answer, Question
 from ybs.plugins.content import read_folder
 from ybs.plugins.needs import needs_of
 from ybs.plugins.parts import parts_of
+from ybs.session.options import Options
 from ybs.session.reply import Outcome
 from ybs.session.session import Session
+from ybs.session.settings import load_settings
 from ybs.testing import ScriptedModel, call
 
 pytestmark = pytest.mark.integration
@@ -166,6 +168,24 @@ async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
     assert "of the plugin shop-tools" in capsys.readouterr().out
     assert main(["mcp", "remove", "db"]) == 1
     assert "it is of the plugin shop-tools: ybs plugin remove shop-tools" in capsys.readouterr().err
+
+
+async def test_no_project_and_no_editor_takes_the_name_of_a_plugins_server(
+    tmp_path: Path, project: Path, ybs: Run
+):
+    assert ybs("add", str(with_servers(tmp_path / "source")), "--yes")[0] == 0
+    entry = {"command": "./theirs"}
+    write(project, {"mcpServers": {"db": entry, "other": entry}}, ".mcp.json")
+    give_trust(project)
+    options = Options(host=this_host(), folder=project, mcp_servers={"far": {"url": "https://x.example"}})  # fmt: skip
+    servers = load_settings(options).config.mcpServers
+    origins = {name: entry.get("from") for name, entry in servers.items()}
+    assert origins == {
+        **dict.fromkeys(("db", "far", "odd"), "plugin"),
+        "project_db": "project",
+        "other": "project",
+        "editor_far": "editor",
+    }
 
 
 def test_nothing_that_runs_hides_behind_a_cut_or_a_mask(tmp_path: Path, project: Path, ybs: Run):

@@ -15,9 +15,11 @@ from ybs.agent.toolbox import make_toolbox
 from ybs.core.events import ConfirmationAsked, Event
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Question
+from ybs.security.sandbox.launch import Need
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook
+from ybs.tools.builtin.run_shell import RunShell
 
 pytestmark = [
     pytest.mark.integration,
@@ -230,6 +232,20 @@ async def test_what_goes_on_in_the_background_is_asked_about_first(open_session,
         assert (await session.run(command, **more)).is_refused
     assert {each.reason for each in session.questions} == {"it goes on in the background"}
     assert session.environment.workspace.shells.running_jobs == ()
+
+
+@both
+async def test_in_deny_nothing_of_the_list_goes_on_in_the_background(open_session, make, project):
+    session = open_session(make, "deny")
+    for command, more in (("cat main.py > new", {"background": True}), ("cat main.py > new &", {})):
+        assert (await session.run(command, **more)).is_refused
+    assert not (project / "new").exists()
+    shell = RunShell(session.environment.workspace)
+    job = shell.arguments(command="cat main.py > new", background=True)
+    ran = await shell.run_read_only(job, lambda _: None)
+    assert ran.need == Need("it goes on in the background")
+    assert not (project / "new").exists()
+    assert session.questions == []
 
 
 @both

@@ -19,7 +19,7 @@ from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.user_hooks.definitions import read, read_answer
+from ybs.agent.user_hooks.definitions import Hook, read, read_answer
 from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
@@ -112,6 +112,36 @@ async def test_conditions_and_shell_results_are_as_hooks_expect(open_session: Op
     (after,) = seen(project)
     assert after["tool_input"] == {"command": "true && echo two three", "timeout": 5000}
     assert after["tool_response"]["stdout"] == "two three\n"
+
+
+async def test_a_condition_means_a_file_however_it_is_spelled(
+    open_session: Open, project: Path, home: Path
+):
+    for name in ("config", "other", "my notes"):
+        (project / name).mkdir()
+    (project / "link").symlink_to("config")
+    meant = [
+        *("config/a", "./config/a", "config//a", "x/../config/a", "link/a", "other/../config/a"),
+        *(f"{project}/config/a", f"{project}/./link/a", f"{home}/b", "my\u00a0notes/a"),
+    ]
+    free = ["other/a", "config/../other/b", f"{project}/other/c"]
+    script = [*(call("write_file", path=path, content="x") for path in (*meant, *free)), "Done."]
+    guards = [
+        hook("exit 2", "Write", **{"if": condition})
+        for condition in ("Write(./config/*)", "Write(~/b)", "Write(my notes/*)")
+    ]
+    overrides = {"hooks": {"PreToolUse": guards}}
+    events = await ran(open_session, script, mode="bypass", overrides=overrides)
+    done = [each.is_refused for each in results(events)]
+    assert done == [True] * len(meant) + [False] * len(free)
+    assert not any((project / "config").iterdir())
+
+
+def test_a_condition_means_a_call_whose_file_is_not_known():
+    guard = Hook(event="PreToolUse", command="x", condition="Write(config/*)")
+    assert guard.allows("write_file", "", None)
+    assert not guard.allows("read_file", "", None)
+    assert not guard.allows("write_file", "", [])
 
 
 async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(open_session, project):

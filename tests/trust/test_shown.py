@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from trusting import wanting
 from ybs.trust.wording import lines_of
 
@@ -30,7 +32,9 @@ def test_the_question_lists_each_file_that_a_server_is_shown(project: Path, home
         "read": ["~/link"],
         "env": {"A": "~/notes"},
     }
-    said = "s of your files: ~/venv, ~/Documents/setup.sh, ~/link, ~/notes"
+    said = (
+        "s of your files: ~/venv, ~/Documents/setup.sh, ~/missing (not there yet), ~/link, ~/notes"
+    )
     servers = {"mcpServers": {"s": server, "none": {"command": "/bin/sh", "args": ["srv.py"]}}}
     assert shown(project, servers) == [said]
     assert shown(project, {"profiles": {"p": servers}}) == [said]
@@ -44,3 +48,26 @@ def test_the_question_lists_what_variables_lead_to(project: Path, home: Path) ->
     (said,) = shown(project, servers)
     assert said.startswith("s of your files: ~/Documents, ")
     assert said.endswith("/other")
+
+
+def test_the_question_lists_what_an_entry_leads_to_as_it_is_started(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = project.parent
+    for name in ("private", "tools"):
+        (beside / name).mkdir()
+    (beside / "tools/serve").write_text("")
+    (project / "docs").mkdir()
+    monkeypatch.setenv("NOTES", str(home))
+    monkeypatch.setenv("KEY", "/Zx9kQ2mB7v" + "Lp4RtY")
+    server: dict[str, Any] = {
+        "command": "../tools/serve",
+        "args": ["${YBS_PROJECT_DIR}/../later", "--x=${NO_SUCH:-~/mine}", "${NOTES}/a", "${KEY}"],
+        "read": ["docs/../../private", "docs"],
+    }
+    server["args"] += ["${NOTES}/venv", "${NO_SUCH}/a", "a\0b", "/a\0b"]
+    (home / "venv").mkdir(parents=True)
+    (found,) = shown(project, {"mcpServers": {"s": server}})
+    listed = {each.replace(str(home), "~") for each in found.partition("files: ")[2].split(", ")}
+    where = [f"{beside}/{name}".replace(str(home), "~") for name in ("tools/serve", "private")]
+    assert listed == {*where, f"{beside}/later (not there yet)", "~/mine (not there yet)", "~/venv"}

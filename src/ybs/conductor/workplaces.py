@@ -163,7 +163,7 @@ class Isolation:
         return self._environment_in(folder, copied), copied
 
     def _environment_in(self, folder: Path, copied: Copied) -> ToolEnvironment:
-        """Make the environment of a copy. What else the session may read can be read there, too."""
+        """Make the environment of a copy. What else the session may read can be read there, too; commands see what they see in the project."""
         original, origin = self._environment, self._origin
         environment = ToolEnvironment.of(
             folder, original.loaded, original.permissions, original=original
@@ -173,6 +173,7 @@ class Isolation:
         others = [path for path in roots.folders if not roots.folder.is_relative_to(path)]
         for path in (*linked, *others, *roots.reading):
             environment.roots.add_reading(str(path))
+        for path in (*linked, *others):
             if not roots.holds_blocked(path):
                 environment.sandbox.show(path)
         return environment

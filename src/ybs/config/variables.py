@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 from ybs.config.tree import is_list, is_object
 from ybs.core.lazy import lazy
 
-#: Those that say where the project is.
-PROJECT_VARIABLES: Final = ("CLAUDE_PROJECT_DIR", "YBS_PROJECT_DIR")
 _REFERENCE = lazy(r"\$(\$?)\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -54,3 +53,8 @@ def replace_references(text: str, environ: Mapping[str, str]) -> str:
         return str(otherwise)
 
     return _REFERENCE().sub(value_of, text)
+
+
+def project_variables(folder: Path) -> dict[str, str]:
+    """Return the variables that say where the project is."""
+    return {"CLAUDE_PROJECT_DIR": str(folder), "YBS_PROJECT_DIR": str(folder)}

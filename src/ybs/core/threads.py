@@ -4,6 +4,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
@@ -80,12 +82,12 @@ def _free() -> _Worker:
 
 
 async def in_thread(function: Callable[[], _Value], seconds: float | None = None) -> _Value:
-    """Call a function in a thread; return what it returns, raise what it raises, or TimeoutError after so long.
+    """Call a function in a thread, with the context variables of the caller; return what it returns, raise what it raises, or TimeoutError after so long.
 
     A thread cannot be stopped: one that does not end, or whose caller is cancelled, is left behind and holds up nobody,
     not even the exit. Where the machine gives no more threads the function is called here.
     """
-    work = _Work(function)
+    work = _Work(partial(copy_context().run, function))
     is_alone = not _busy
     try:
         worker = _free()

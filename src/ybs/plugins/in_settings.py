@@ -47,12 +47,20 @@ def _line(server: Server, entry: Any) -> str:
 
 
 def with_servers(own: Mapping[str, Any], plugins: Sequence[Plugin]) -> dict[str, Any]:
-    """Return servers of the settings with those of plugins; one whose name is taken is called `PLUGIN_SERVER`."""
-    servers = dict(own)
+    """Return servers of the settings with those of plugins; one whose name is taken is called `PLUGIN_SERVER`.
+
+    What is not the person's own comes last, as `project_SERVER` where a plugin has the name: their rules are about names.
+    """
+    origins = {name: entry.get(ORIGIN_MARK) for name, entry in own.items() if is_object(entry)}
+    servers = {name: entry for name, entry in own.items() if not origins.get(name)}
     for plugin in plugins:
         for name, entry in plugin.parts.servers.items():
             free = name if name not in servers else f"{plugin.name}_{name}"[:_MOST_NAME]
             servers.setdefault(free, _placed(entry, plugin.folder))
+    for name, entry in own.items():
+        if origin := origins.get(name):
+            free = name if name not in servers else f"{origin}_{name}"[:_MOST_NAME]
+            servers.setdefault(free, entry)
     return servers
 
 

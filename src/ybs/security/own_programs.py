@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.host import Host, worked_in
-from ybs.config.variables import PROJECT_VARIABLES
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.launcher import away_from
 from ybs.security.paths.roots import Roots
@@ -103,11 +102,6 @@ def made_start_folder(host: Host, key: str) -> Path:
             "would take code from it. Set YBS_HOME or XDG_STATE_HOME to another folder."
         )
     return real
-
-
-def project_variables(folder: Path) -> dict[str, str]:
-    """Return the variables that say where the project is."""
-    return dict.fromkeys(PROJECT_VARIABLES, str(folder))
 
 
 def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated
 
 import msgspec
@@ -235,9 +236,22 @@ def _refusal_file(host: Host, folder: Path) -> Path:
 
 
 def revoke(host: Host, folder: Path) -> bool:
-    """Forget a project. Return whether it had been trusted."""
-    private_file.remove(_refusal_file(host, folder.resolve()))
-    return private_file.remove(record_file(host, folder.resolve()))
+    """Forget a project, with what its MCP servers have left in their homes. Return whether it had been trusted."""
+    folder = folder.resolve()
+    for home in host.residents_folder.glob(f"*-{_digest_of(str(folder))}-*"):
+        rmtree(home, ignore_errors=True)
+    private_file.remove(_refusal_file(host, folder))
+    return private_file.remove(record_file(host, folder))
+
+
+def home_mark(host: Host, folder: Path) -> str:
+    """Return what ends the names of the homes of a project's MCP servers: its path, and the folder that lies there now. Raises OSError."""
+    number_and_times = place_of(host, folder).partition(":")[2]
+    return f"{_digest_of(str(folder))}-{_digest_of(number_and_times)}"
+
+
+def _digest_of(text: str) -> str:
+    return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 def recall(host: Host, folder: Path) -> _Record | None:

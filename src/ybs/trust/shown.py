@@ -1,7 +1,7 @@
 """What the MCP server of a project, plugin or editor sees of the person's files: what its entry names, and nothing around that."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +10,31 @@ from ybs.config.host import Host
 from ybs.config.paths import SYSTEM
 from ybs.config.review import Item
 from ybs.config.tree import is_object
-from ybs.config.variables import PROJECT_VARIABLES, Unset, replace_references
+from ybs.config.variables import Unset, names_in, project_variables, replace_references
+from ybs.trust.reach import opened_by
 from ybs.trust.wording import words_in
 
 
 def named_in(words: Iterable[str], host: Host) -> Iterator[Path]:
     """Yield the files and folders that words name by whole paths, as `--folder=/srv/data` does too."""
+    return filter(_is_there, _paths_in(words, host))
+
+
+def _paths_in(words: Iterable[str], host: Host) -> Iterator[Path]:
     for word in words:
         for text in (word, word.partition("=")[2]):
             named = host.with_home(text)
-            if named.startswith("/") and named.strip("/") and _is_there(named):
+            if named.startswith("/") and named.strip("/"):
                 yield Path(named)
 
 
 def shown_by(words: Iterable[str], host: Host) -> Iterator[Path]:
     """Yield what is shown for the words of an entry that is not the person's own: each path alone, links resolved too; of Python itself what it is installed in. The system is seen anyway."""
-    for named in named_in(words, host):
+    yield from _shown_for(named_in(words, host), host)
+
+
+def _shown_for(paths: Iterable[Path], host: Host) -> Iterator[Path]:
+    for named in paths:
         for path in dict.fromkeys((named, named.resolve())):
             if not any(path.is_relative_to(folder) for folder in SYSTEM):
                 yield _prefix_of(path, host) or path
@@ -43,33 +52,62 @@ def _prefix_of(path: Path, host: Host) -> Path | None:
 def items_of_servers(
     place: str, tree: Mapping[str, Any], host: Host, folder: Path
 ) -> Iterator[Item]:
-    """Say of each server what it is shown outside of the project."""
+    """Say of each server what it is shown outside of the project, also of what may be there only when it starts."""
     servers, profiles = tree.get("mcpServers"), tree.get("profiles")
     for name, server in servers.items() if is_object(servers) else ():
-        entry = server if is_object(server) else {}
-        words = words_in([entry.get(key) for key in ("command", "args")])
-        words = [*_filled(words, host, folder), *words_in(entry.get("read"))]
-        paths = [path for path in shown_by(words, host) if not path.is_relative_to(folder)]
+        named = _named_by(server if is_object(server) else {}, host, folder)
+        paths = [path for path in _shown_for(named, host) if not path.is_relative_to(folder)]
         if paths:
-            named = ", ".join(dict.fromkeys(host.short(str(path)) for path in paths))
+            words = ", ".join(dict.fromkeys(_written(path, host) for path in paths))
             yield Item(
                 place=place,
-                words=visible(f"shows the MCP server {name} of your files: {named}", None),
+                words=visible(f"shows the MCP server {name} of your files: {words}", None),
             )
     for profile in profiles.values() if is_object(profiles) else ():
         yield from items_of_servers(place, profile if is_object(profile) else {}, host, folder)
 
 
-def _filled(words: Iterable[str], host: Host, folder: Path) -> Iterator[str]:
-    """Yield words with variables filled in, as the server starts with them; none that names a variable which is not set, since it does not."""
-    environ = {**host.environ, **dict.fromkeys(PROJECT_VARIABLES, str(folder))}
-    for word in words:
-        with suppress(Unset):
-            yield replace_references(word, environ)
+def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
+    """Yield the paths that a project's entry names as it will be started: its variables in place, `read` and a command with a `/` taken from the project's folder.
+
+    A path that a variable of the person's leads to counts only where it is there: such a value may be a key.
+    """
+    own = project_variables(folder)
+    texts = [*words_in(entry.get("command")), *words_in(entry.get("args"))]
+    for place, word in enumerate(texts):
+        text = _filled(word, {**host.environ, **own})
+        if place == 0 and "/" in text:
+            text = opened_by(text, str(folder), str(host.home))
+        is_theirs = any(name in host.environ for name in names_in(word) if name not in own)
+        yield from filter(_is_there if is_theirs else _may_come, _paths_in([text], host))
+    read = [str(host.expand(each, folder)) for each in words_in(entry.get("read"))]
+    yield from filter(_may_come, _paths_in(read, host))
 
 
-def _is_there(name: str) -> bool:
+def _filled(word: str, environ: Mapping[str, str]) -> str:
     try:
-        return Path(name).exists()
+        return replace_references(word, environ)
+    except Unset:  # so it is not started
+        return ""
+
+
+def _written(path: Path, host: Host) -> str:
+    return host.short(str(path)) + ("" if _is_there(path) else " (not there yet)")
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
     except OSError:  # too long, or in a folder that may not be searched
         return False
+
+
+def _may_come(path: Path) -> bool:
+    """Return whether a path is there, or can be there later."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return error.errno != ENAMETOOLONG
+    except ValueError:  # a NUL
+        return False
+    return True

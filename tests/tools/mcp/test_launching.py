@@ -9,7 +9,8 @@ import pytest
 
 from hosts import host_at
 from rows import every_row
-from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.config.variables import project_variables
+from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
@@ -371,6 +372,8 @@ def test_a_home_belongs_to_what_runs_and_not_to_a_name():
     assert len({key_of(each) for each in servers}) == 8
     assert len({key_of(each).rpartition("-")[0] for each in servers}) == 1
     again = server_of("time", {**entry, "env": {"A": "2"}, "said": "x"})
+    more = {"from": "project", "env": {"A": "1", "B": "${TOKEN}"}}
+    assert key_of(server_of("time", {**entry, **more})) not in map(key_of, servers)
     assert key_of(filled(again, {"YBS_PROJECT_DIR": "/p"})) == key_of(servers[0])
 
 

@@ -146,19 +146,22 @@ class Hook(Struct, frozen=True, kw_only=True):
             return not {part.strip() for part in re.split(r"[|,]", matcher)}.isdisjoint(names)
         return any(re.search(matcher, name) for name in names)
 
-    def allows(self, tool: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether a call is one that `condition` means, such as `Bash(git *)`; one that cannot be read means all."""
+    def allows(self, tool: str, command: str, paths: Collection[str] | None) -> bool:
+        """Return whether a call is one that `condition` means, such as `Bash(git *)`; one that cannot be read means all.
+
+        `paths` has every spelling of the files of the call; None where they are not known, and may be any.
+        """
         found = _CONDITION.match(self.condition.strip())
         if found is None:
             return True
         if found["tool"] not in names_of(tool):
             return False
-        if (pattern := found["pattern"]) is None:
+        if (pattern := found["pattern"]) is None or paths is None:
             return True
+        pattern = pattern.removeprefix("./")
         if pattern.endswith(":*"):
             pattern = f"{pattern[:-2]}*"
-        texts = [str(arguments.get(name, "")) for name in ("command", "file_path", "path")]
-        texts += [part.strip() for part in _SEPARATORS.split(texts[0])]
+        texts = [command, *paths, *(part.strip() for part in _SEPARATORS.split(command))]
         return any(text and fnmatchcase(text, pattern) for text in texts)
 
 

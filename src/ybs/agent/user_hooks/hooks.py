@@ -29,6 +29,7 @@ from ybs.agent.user_hooks.definitions import (
     shown_name,
 )
 from ybs.config.tree import is_object
+from ybs.config.variables import project_variables
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
 from ybs.core.hooks import CallVerdict
@@ -42,7 +43,9 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
-from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.security.own_programs import Start, with_git_setting
+from ybs.security.paths.path_text import path_of
+from ybs.security.paths.roots import OutsideRoots
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
@@ -211,9 +214,10 @@ class UserHooks(TurnHook):
             for hook in self._hooks
             if hook.event == event and hook.source in sources and hook.fits(names)
         ]
-        if call is not None:
-            tool, arguments = call.name, _decoded(call)
-            meant = [hook for hook in meant if hook.allows(tool, arguments)]
+        if call is not None and any(hook.condition for hook in meant):
+            arguments = _decoded(call)
+            command, paths = str(arguments.get("command", "")), self._spelled(arguments)
+            meant = [hook for hook in meant if hook.allows(call.name, command, paths)]
         # One that stands in several groups runs once; one of the project's never takes the place of the person's.
         fitting = {(hook.command, hook.root, hook.source, hook.is_async): hook for hook in meant}
         if not fitting:
@@ -237,6 +241,27 @@ class UserHooks(TurnHook):
         if answer.ending is not None:
             self._common.why = answer.ending or "it gives no reason"
         return answer
+
+    def _spelled(self, arguments: Mapping[str, Any]) -> list[str] | None:
+        """Return all ways in which a condition may write the files of a call: as named and with links resolved, from the project's folder, whole, and with `~`.
+
+        A copy stands for the project. None where a text is not a path.
+        """
+        roots, original = self._environment.roots, self._environment.original
+        folder, texts = (original or self._environment).folder, list[str]()
+        for named in filter(None, map(arguments.get, ("file_path", "path"))):
+            try:
+                asked = roots.folder / path_of(str(named))
+                try:
+                    real = roots.resolve(str(named))
+                except OutsideRoots as outside:
+                    real = Path(outside.path)
+            except ToolError:
+                return None
+            for path in (Path(os.path.normpath(asked)), real):
+                whole = folder / (shown := roots.show(path))
+                texts += [shown, str(whole), roots.host.short(str(whole))]
+        return texts
 
     def _let_go(self, tasks: set[asyncio.Task[HookAnswer]]) -> None:
         for task in tasks:

@@ -58,6 +58,21 @@ _CHOOSING = {
     "go": ("-ldflags", "--ldflags", "-gcflags", "--gcflags", "-asmflags", "-gccgoflags", "-pkgdir"),
     "pytest": ("--pdbcls", "--pastebin", "--pyargs"),
 }
+#: Names of options that say that the value is a program.
+_NAMES_PROGRAM = lazy(
+    r"--?(?!no-)(?:\w+-)*(?:program|command|cmd|exec|wrapper|preprocessor|pager|interpreter)"
+)
+#: Options by which a program with targets, or scripts, works on another project or by another file.
+_ELSEWHERE = {
+    "make": "-f --file --makefile -C --directory",
+    "gmake": "-f --file --makefile -C --directory",
+    "ninja": "-f -C",
+    "just": "-f --justfile -d --working-directory",
+    "npm": "-C --prefix",
+    "pnpm": "-C --dir --prefix",
+    "yarn": "--cwd",
+    "bun": "--cwd",
+}
 
 
 def running(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -70,6 +85,14 @@ def running(words: list[str]) -> Iterator[tuple[str, str]]:
         yield "-I", ""
     elif name in ("less", "more", "vi", "vim", "nvim", "view"):
         yield from ((word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
+
+
+def naming_programs(words: Sequence[str]) -> Iterator[str]:
+    """Yield the options whose name says that the value, which they have, is a program: `--diff-program=X`, `-wrapper X`."""
+    for word, following in zip(words[1:], [*words[2:], ""], strict=False):
+        head, _, value = word.partition("=")
+        if (value or following[:1] not in ("", "-")) and _NAMES_PROGRAM().fullmatch(head):
+            yield head
 
 
 def operands_of(words: Sequence[str]) -> list[str]:
@@ -132,11 +155,14 @@ def chooses(words: Sequence[str]) -> bool:
 
 
 def targets_beyond(words: Sequence[str], pattern: str) -> list[str]:
-    """Return the targets in a command that the pattern does not name, if it names any; a star alone stands for all of them.
+    """Return the targets in a command, and where else it finds them, that the pattern does not name, if it names any; a star alone stands for all of them.
 
-    So being allowed `mvn test *` does not allow `mvn test deploy`.
+    So being allowed `mvn test *` does not allow `mvn test deploy`, and `make test *` not `make test -Cother`.
     """
     named = [word for word in pattern.split()[1:] if "*" not in word]
-    if not takes_targets(words) or not any(word[:1] != "-" for word in named):
+    if not any(word[:1] != "-" for word in named):
         return []
-    return [word for word in operands_of(words) if word not in named]
+    elsewhere = _found(words, _ELSEWHERE.get(words[0].rpartition("/")[2], "").split())
+    operands = operands_of(words) if takes_targets(words) else []
+    found = [*operands, *(value.removeprefix("=") for _, value in elsewhere)]
+    return [word for word in found if word not in named]

@@ -5,8 +5,9 @@ is then reached by a walk that follows no link (`opening`), and judged once more
 """
 
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from ybs.security.paths.second_names import BlockedFiles
 # What the first path needs is loaded when it comes: a start has none.
 
 _MAGIC = ("/proc", "/dev", "/sys")
+#: What the running call alone may read outside of the folders. Each list is emptied as its call ends, for what the call may have left running.
+_readable_by_call: ContextVar[tuple[list[str], ...]] = ContextVar("_readable_by_call", default=())
 
 
 class OutsideRoots(Refused):
@@ -97,13 +100,21 @@ class Roots:
         """Allow one more file or folder, its links resolved, to be read, but for what is blocked in it."""
         self._reading.append(path)
 
-    def forget_reading(self, path: str) -> None:
-        """Take back what `add_reading` allowed, once."""
-        self._reading.remove(path)
+    @contextmanager
+    def reading_once(self, path: str) -> Generator[None]:
+        """Allow what runs here, and no call beside it, to read what `add_reading` would allow all to read."""
+        paths = [path]
+        token = _readable_by_call.set((*_readable_by_call.get(), paths))
+        try:
+            yield
+        finally:
+            paths.clear()
+            _readable_by_call.reset(token)
 
     def may_read(self, real: str) -> bool:
-        """Return whether a path outside of the folders was allowed to be read."""
-        return any(lies_in(real, each) for each in self._reading)
+        """Return whether a path outside of the folders was allowed to be read, by all calls or by this one."""
+        allowed = (self._reading, *_readable_by_call.get())
+        return any(lies_in(real, each) for paths in allowed for each in paths)
 
     def holds(self, path: Path) -> bool:
         """Return whether the resolved path lies in one of the folders."""
@@ -115,7 +126,7 @@ class Roots:
 
     @property
     def reading(self) -> tuple[Path, ...]:
-        """What may be read outside of the folders."""
+        """What every call may read outside of the folders."""
         return tuple(Path(path) for path in dict.fromkeys(self._reading))
 
     @property

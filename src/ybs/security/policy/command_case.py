@@ -152,6 +152,7 @@ def _beginning_of(words: Sequence[str]) -> int:
 def _does_no_more(words: list[str], size: int) -> bool:
     """Return whether no word behind the beginning reaches outside, makes the program run another one or choose something else."""
     runs = any(options.running(words)) or any(wrappers.words_that_run([words[0], *words[size:]]))
+    runs = runs or any(options.naming_programs(words))
     does_else = runs or options.chooses(words) or scripts_in(words[0], words)
     beyond = (each.search for each in (ELSEWHERE(), _ADDRESS()))
     return not does_else and not any(found(word) for found in beyond for word in words[size:])

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -185,8 +185,10 @@ class Gate:
             warnings=(why, *warnings[1:]) if wish == "ask" else warnings,  # in place of the rule's
         )
 
-    async def admit_reading(self, call: ToolCall, refused: "OutsideRoots", emit: Emit) -> ExitStack:
-        """Ask whether a path outside of the folders may be read, within `with` what is returned. What is blocked was refused before.
+    async def admit_reading(
+        self, call: ToolCall, refused: "OutsideRoots", emit: Emit
+    ) -> AbstractContextManager[None]:
+        """Ask whether a path outside of the folders may be read, by this call within `with` what is returned. What is blocked was refused before.
 
         Raises Refused; as it was where nobody is there to be asked, or the mode asks nothing.
         """
@@ -205,10 +207,7 @@ class Gate:
                 raise Refused(_refusal(answer))
             if answer.is_for_session:
                 roots.add_reading(folder)
-            roots.add_reading(path)
-        ends = ExitStack()
-        ends.callback(roots.forget_reading, path)
-        return ends
+        return roots.reading_once(path)
 
     async def _ask(self, question: Question, emit: Emit) -> Allow | Deny:
         answer = await self._answer(question, emit)

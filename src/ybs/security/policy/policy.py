@@ -39,6 +39,8 @@ NETWORK = "it wants the network: whatever it can read could be sent away"
 #: Why a command that is to run outside is asked about in every mode but `bypass`.
 OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
 CHANGED = "outside the sandbox, what this session changed would act with your keys: {}"
+#: Why a command cannot be held to reading: nothing looks at what it tried once the call has ended.
+GOES_ON = "it goes on in the background"
 _LACKING: Mapping[Sandboxing, str] = {
     "none": "there is no sandbox",
     "reduced": "the sandbox cannot keep a command from writing",
@@ -257,7 +259,8 @@ class Case:
             warnings += (CHANGED.format(", ".join(changed)),)
         offers_network = self.offers_network and not self.is_stuck
         reasons = ["" if reason == BY_MODE or reason in warnings else reason]
-        reasons += [self.subject.asks] if by_rule else []
+        # What it is given is said whatever asks.
+        reasons += [] if self.subject.asks in reasons[0] else [self.subject.asks]
         reasons += [f"it says of it: {said!r}"] if (said := self.preview.said) else []
         return Question(
             call=self.call,
@@ -487,7 +490,7 @@ class Policy:
     def _writes(self, case: Case) -> str:
         """Return why it is plain beforehand that reading will not be enough; nothing where that is not known."""
         if case.subject.in_background:
-            return "it goes on in the background"
+            return GOES_ON
         return case.command.writes if case.command is not None else ""
 
     def _why_held(self, case: Case) -> str | None:
@@ -575,6 +578,8 @@ class Policy:
             return f"{case.name} runs a command"
         if case.subject.is_elsewhere:
             return ELSEWHERE
+        if is_named and case.subject.in_background:
+            return GOES_ON
         if self.mode == "deny":
             return case.command.unlisted if case.command else ""
         if self._asks_each_command:

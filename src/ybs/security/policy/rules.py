@@ -148,6 +148,7 @@ class Rule(Struct, frozen=True):
         names = [name for name, _ in options.running(words)]
         names += [
             *wrappers.words_that_run(words),
+            *options.naming_programs(words),
             *options.targets_beyond(words, self.pattern or ""),
         ]
         return any(name and name not in (self.pattern or "") for name in names)

@@ -17,7 +17,8 @@ from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.launcher import bash
 from ybs.security.paths.path_text import quoted
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.policy import GOES_ON, Subject
+from ybs.security.sandbox.launch import Need
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.shell.programs import NOT_FOUND
@@ -164,7 +165,9 @@ class RunShell(BuiltInTool):
     async def run_read_only(
         self, arguments: RunShellArguments, print_live: Callable[[str], None]
     ) -> ReadOnlyRun:
-        """Run the command with the project read-only; say what it lacked."""
+        """Run the command with the project read-only; say what it lacked. What is to go on in the background is not begun."""
+        if _is_job(arguments):
+            return ReadOnlyRun(output=ToolOutput(output=""), need=Need(GOES_ON))
         from ybs.security.policy.command_case import only_reads
         from ybs.security.sandbox.attempts import (
             Attempts,  # the first request of a session needs none

@@ -16,8 +16,9 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.review import ProjectFile
 from ybs.config.schema import ToolNeeds
+from ybs.config.variables import project_variables
 from ybs.core.errors import ConfigError, ToolError
-from ybs.security.own_programs import Start, project_variables, with_git_setting
+from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.paths.roots import is_led_out
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import CommandOutput

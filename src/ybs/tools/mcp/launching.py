@@ -9,13 +9,13 @@ from typing import Final
 from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.config.paths import SYSTEM
+from ybs.config.variables import project_variables
 from ybs.security.firewall.checks import is_random
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import (
     WHY_APART,
     Start,
     entering,
-    project_variables,
     with_git_setting,
 )
 from ybs.security.paths.roots import is_led_out

@@ -17,13 +17,14 @@ from ybs.config.key_store import forget_key, has_key
 from ybs.config.review import Review
 from ybs.config.sections import Network
 from ybs.config.tree import is_list, is_object
+from ybs.config.variables import project_variables
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.leases import Leases
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Preview, Question, Tool
 from ybs.core.remedies import Remedy
-from ybs.security.own_programs import WHY_APART, Start, project_variables, start_folder
+from ybs.security.own_programs import WHY_APART, Start, start_folder
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
 from ybs.tools.builtin.base import BuiltInTool
@@ -347,12 +348,21 @@ class Servers:
         workspace, program = self._workspace, program_of(server, self._workspace, start)
         seen = self._seen_by(server, program) if server.is_projects else ()
         if is_held:
-            key = key_of(server, None if start.is_apart else workspace.roots.folder)
+            key = self._home_of(server, start)
             resident = resident_of(server, workspace, start, program, key=key, seen=seen)
             launch = self._surface.start(resident)
         else:
             launch = launch_bare(server, workspace, start, program)
         return self._workspace.shells.marked(launch)
+
+    def _home_of(self, server: Server, start: Start) -> str:
+        """Return the name of a server's home. What a project's finds there was left by an entry that gave no less, in this very folder. Raises OSError."""
+        roots = self._workspace.roots
+        if not server.is_projects:
+            return key_of(server, None if start.is_apart else roots.folder)
+        from ybs.trust.decision import home_mark  # few projects have servers
+
+        return f"{key_of(server)}-{home_mark(roots.host, roots.folder)}"
 
     def _seen_by(self, server: Server, program: str) -> tuple[str, ...]:
         """Look again, before each start, at all that a project's server reaches; return what it sees of the project. Raises Refused.

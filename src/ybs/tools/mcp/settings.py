@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from ybs.config.addresses import parts_of
 from ybs.config.report import mask_address, mask_words
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import Unset, has_reference, replace_references
+from ybs.config.variables import Unset, has_reference, project_variables, replace_references
 from ybs.core.decoding import decodable
 from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.vault import own_secrets
-from ybs.security.own_programs import IN_PROJECT, project_variables
+from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.mcp.listed import server_part
 from ybs.trust.grants import ORIGIN_MARK
 from ybs.trust.wording import texts_of
@@ -104,7 +104,7 @@ class Server(Struct, frozen=True, kw_only=True):
     root: str = ""
     #: Every text of a project's entry, as the trust in it was read from.
     words: tuple[str, ...] = ()
-    #: Whose entry it is and what that starts or reaches, before variables are replaced: another one has another home.
+    #: Whose entry it is and what that starts or reaches, of a project's all of it, before variables are replaced: another one has another home.
     said: str = ""
 
     @property
@@ -252,7 +252,8 @@ def server_of(name: str, entry: Any) -> Server:
     )
     if is_projects:
         own = {key: value for key, value in entry.items() if key != ORIGIN_MARK}
-        server = replace(server, words=texts_of(own))
+        # What it is given counts too: what was left by one that had less gets no more.
+        server = replace(server, words=texts_of(own), said=str([said, own]))
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server

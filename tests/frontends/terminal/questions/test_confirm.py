@@ -117,6 +117,15 @@ def test_a_command_in_another_folder_names_that_folder() -> None:
     )
 
 
+def test_of_a_servers_tool_nothing_is_said_that_its_entry_may_say_otherwise() -> None:
+    title = "Call send of the MCP server mail"
+    call = replace(question_of().call, name="mcp__mail__send")
+    preview = question_of().preview.__class__(title=title, body="{}")
+    question = Question(call=call, effect="execute", preview=preview)
+    said = "mcp__mail__send wants to call send of the MCP server mail"
+    assert wish(question, "/srv/shop", "sandbox", HOST) == said
+
+
 def test_a_question_of_a_sub_agent_names_it_and_the_home_folder_is_the_sessions() -> None:
     question = replace(question_of(), agent="scout\n\x1b")
     assert (

@@ -241,7 +241,8 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
         return asker[:1].lower() + asker[1:]
     if question.agent != MAIN:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
-    if question.effect == "execute":
+    # Around a tool of a server is what its entry says, which stands among the reasons.
+    if question.effect == "execute" and not question.call.name.startswith("mcp__"):
         is_closed = question.offers_network and not question.needs_network
         sandbox = f"{sandbox}, no network" if is_closed else sandbox
         said = preview.title.removeprefix("Run a shell command")  # a folder's name may stand behind
