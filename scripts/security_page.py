@@ -376,6 +376,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a provider of a project's under the name that a key of yours is saved for, at another path of its server; `Host` among the headers of a project's MCP server | got the key; sent a granted variable to another server: held by `tests/trust/test_grants.py`, `tests/tools/mcp/test_settings.py` |
 | a token within an address or form of 4,096 characters and more, where a tool cuts its output | its first part went to the model: cut at a sign: held by `tests/core/test_cutting.py` |
 | a token that goes on in the next value of a JSON text (an MCP result without a display); a secret variable that is a number there | went to the model; stood in the events: masked: held by `tests/security/firewall/test_leaves.py` |
+| a part of a key's file in narrow lines or in base64; a key that is cut off, with a line of a log in it | went to the model: masked: held by `tests/security/firewall/test_masking.py` |
 
 ## Escapes
 
