@@ -534,6 +534,28 @@ def test_each_line_of_a_private_key_is_masked_once_its_file_is_known(key: str) -
     assert firewall.vault.learned == learned
 
 
+@every_row("own", ["Kq9xZ7" + "LpWt3m", "Wm2(xZ7)L" + "pWt3[mB5]vR8", "Gt5äxZ7" + "LpWt3mB5üvR8"])
+def test_an_own_secret_is_found_in_disguise_whatever_it_is_made_of(own: str) -> None:
+    middle = ord(own[4])
+    for text in (
+        f"{own[:4]}\\u{middle:04x}{own[5:]}",
+        f"{own[:4]}%{middle:02x}{own[5:]}",
+        f"{own[:4]}\u200b{own[4:]}",
+        f"{own[:4]}\x1b[31m{own[4:]}\x1b[0m",
+        "".join(
+            one if one.isalnum() else f"&#{ord(one)};" for one in own[:4] + "_" + own[4:]
+        ).replace("&#95;", "&#8203;"),
+    ):
+        assert "own-secret#1" in Firewall(own=[own]).mask(f"it is {text} ok"), text
+
+
+def test_an_own_secret_is_found_in_json_within_json() -> None:
+    own = text = "Hd4'xZ7LpWt3" + 'mB5"vR8nT2\\c6yH4'
+    for _ in range(3):
+        text = msgspec.json.encode({"line": text}).decode()
+        assert "own-secret#1" in Firewall(own=[own]).mask(text), text
+
+
 @every_row("size", [16, 20, 33])
 def test_each_line_of_a_private_key_in_narrow_lines_is_masked_once_its_file_is_known(
     key: str, size: int

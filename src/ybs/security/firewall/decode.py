@@ -5,7 +5,7 @@ A kind is undone only where a cheap look says that it may be there. What comes o
 
 import re
 from binascii import a2b_base64, unhexlify
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ybs.core.lazy import lazy
@@ -129,10 +129,15 @@ def _is_next(text: bytearray, one: re.Match[bytes], other: re.Match[bytes]) -> b
     return is_counted and text.find(b"\n", one.end()) == other.start()
 
 
-def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[TextView]:
-    """Yield the data with each kind of encoding undone. `last` is the kind that was undone before."""
+def views(
+    data: bytes,
+    cores: list[tuple[int, int]],
+    last: str = "",
+    is_kept: Callable[[bytes], bool] = lambda _text: False,
+) -> Iterator[TextView]:
+    """Yield the data with each kind of encoding undone: `last` is the kind that was undone before, `is_kept` says of a text that it counts in any case."""
     if last != LINES:
-        yield from _substituted(data, last)
+        yield from _substituted(data, last, is_kept)
     if last != LINES:
         yield substituted(LINES, data, line_ends(data, cores), _nothing)
     for layer, found in ((PACKED, [*packed(data)]), (HEXED, [*hexed(data)])):
@@ -142,13 +147,13 @@ def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator
         yield view_of(WIDE, wide(data))
 
 
-def _substituted(data: bytes, last: str) -> Iterator[TextView]:
+def _substituted(data: bytes, last: str, is_kept: Callable[[bytes], bool]) -> Iterator[TextView]:
     found = [m for sign, each in _ESCAPES.items() if sign in data for m in each().finditer(data)]
     if found:
-        yield substituted(ESCAPED, data, _ordered(found), _unescaped)
+        yield substituted(ESCAPED, data, _ordered(found), _unescaped, is_kept)
     is_plain = data.isascii() and b"\x1b" not in data and b"<U+" not in data
     if last != HIDDEN and not (is_plain and _CONTROLS().search(data) is None):
-        yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
+        yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown, is_kept)
 
 
 def _ordered(matches: list[re.Match[bytes]]) -> Iterator[re.Match[bytes]]:
