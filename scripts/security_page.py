@@ -378,6 +378,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a token that goes on in the next value of a JSON text (an MCP result without a display); a secret variable that is a number there | went to the model; stood in the events: masked: held by `tests/security/firewall/test_leaves.py` |
 | a part of a key's file in narrow lines or in base64; a key that is cut off, with a line of a log in it | went to the model: masked: held by `tests/security/firewall/test_masking.py` |
 | secret variables of 8 to 15 characters, or with quotes, brackets and umlauts in them, in a disguise; JSON within JSON | went to the model: masked: held by `tests/security/firewall/test_masking.py` |
+| base64 and hex of text in another script, and long base64 behind a part of an address | went to the model: decoded: held by `tests/security/firewall/test_disguises.py` |
 
 ## Escapes
 

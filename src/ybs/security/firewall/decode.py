@@ -299,11 +299,12 @@ def _may_be_base64(word: bytes) -> bool:
 
 
 def _text_in(word: bytes) -> bytes:
-    is_hidden = _HIDDEN_BASE64().search(word, 0, _MOST_SHIFTED) is not None
+    head = word[:_MOST_SHIFTED]
+    is_hidden = _HIDDEN_BASE64().search(head) is not None
     # The run may begin with what is not part of it, as a path does.
-    for shift in range(4 if len(word) <= _MOST_SHIFTED else 1):
-        begins = word[shift::4]
-        if not is_hidden and 2 * len(begins.translate(None, _OF_TEXT)) > len(begins):
+    for shift in range(4):
+        is_shown = is_hidden and (not shift or len(word) == len(head))
+        if not (is_shown or _may_be_text(head[shift:])):
             continue
         rest = (len(word) - shift) % 4
         whole = word[shift : len(word) - rest]
@@ -312,6 +313,23 @@ def _text_in(word: bytes) -> bytes:
         if decoded := text_of(a2b_base64(whole)):
             return decoded
     return b""
+
+
+def _may_be_text(word: bytes) -> bool:
+    """Return whether the base64 is of text: of ASCII for the most part, or of UTF-8 from its first byte on."""
+    begins = word[::4]
+    if 2 * len(begins.translate(None, _OF_TEXT)) <= len(begins):
+        return True
+    return _is_utf8(a2b_base64(word[: len(word) // 4 * 4]))
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Return whether the bytes are UTF-8, but for a character that is cut off at their end."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return True
 
 
 def text_of(decoded: bytes) -> bytes:
@@ -343,9 +361,10 @@ def hexed(data: bytes) -> Iterator[DecodedSpan]:
 def _text_in_hex(word: bytes) -> bytes:
     firsts = word[::2]  # a byte of ASCII begins with 2 to 7
     is_ascii = 2 * len(firsts.translate(None, b"234567")) <= len(firsts)
-    if not is_ascii and not _HIDDEN_HEX().search(word, 0, _MOST_SHIFTED):
+    decoded = unhexlify(word[: len(word) // 2 * 2])
+    if not (is_ascii or _HIDDEN_HEX().search(word, 0, _MOST_SHIFTED) or _is_utf8(decoded)):
         return b""
-    return text_of(unhexlify(word[: len(word) // 2 * 2]))
+    return text_of(decoded)
 
 
 def wide(data: bytes) -> Iterator[DecodedSpan]:
