@@ -379,6 +379,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a part of a key's file in narrow lines or in base64; a key that is cut off, with a line of a log in it | went to the model: masked: held by `tests/security/firewall/test_masking.py` |
 | secret variables of 8 to 15 characters, or with quotes, brackets and umlauts in them, in a disguise; JSON within JSON | went to the model: masked: held by `tests/security/firewall/test_masking.py` |
 | base64 and hex of text in another script, and long base64 behind a part of an address | went to the model: decoded: held by `tests/security/firewall/test_disguises.py` |
+| a variable that a profile which is not in force names for a key | went to the model: masked: held by `tests/agent/test_secrets.py` |
 
 ## Escapes
 
