@@ -402,6 +402,13 @@ def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(for
             assert "[ybs:secret:" in Firewall().mask(shown), shown
 
 
+@every_row("mark", ["// ", "; ", "-- ", "# ", " " * 45, "\t\t// "])
+def test_a_token_goes_on_in_the_next_line_of_a_comment(token: str, mark: str) -> None:
+    masked = Firewall().mask(f"{mark}head\n{mark}{token[:20]}\n{mark}{token[20:]}\n{mark}tail\n")
+    assert token[20:] not in masked
+    assert "tail" in masked
+
+
 @every_row(
     ("before", "behind"),
     [
