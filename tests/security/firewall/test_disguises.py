@@ -402,6 +402,11 @@ def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(for
             assert "[ybs:secret:" in Firewall().mask(shown), shown
 
 
+def test_two_lines_with_more_than_a_token_in_them_are_left_alone() -> None:
+    text = "AKIA" + "5ENLCU\nMRBAJAS3QNxyz\nand more"
+    assert Firewall().mask(text) == text
+
+
 @every_row("mark", ["// ", "; ", "-- ", "# ", " " * 45, "\t\t// "])
 def test_a_token_goes_on_in_the_next_line_of_a_comment(token: str, mark: str) -> None:
     masked = Firewall().mask(f"{mark}head\n{mark}{token[:20]}\n{mark}{token[20:]}\n{mark}tail\n")

@@ -79,7 +79,11 @@ _HIDDEN = lazy(
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
 #: A line end within a word, before and behind a long part of it; JSON writes it out, and `cat -A` puts a `$` before it.
-_END = rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)" + _NUMBER + rb"[ \t>#|*+<]{0,90}(?:(?://|;|--)[ \t]{1,90})?"
+_END = (
+    rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)"
+    + _NUMBER
+    + rb"[ \t>#|*+<]{0,90}(?:(?://|;|--)[ \t]{1,90})?"
+)
 _LINE_END = lazy(_END)
 _END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-]" + _END + rb"[0-9A-Za-z_+/.-]{0,20}\Z")
 _END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}" + _END + rb"(?=[0-9A-Za-z_+/.-])")
