@@ -91,7 +91,7 @@ _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 
 
 class _Text(Struct):
-    """A text that is searched: what it says, what was undone last to get it, and the text and the view of that which it is."""
+    """A text that is searched: what it says, what was undone last to get it, and, where it was decoded, its view and the text that this is of."""
 
     data: bytes
     last: str = ""
