@@ -123,7 +123,9 @@ class RuleEngine:
         pattern = self._patterns.get(number)
         if pattern is None:
             pattern = self._patterns[number] = re.compile(self._bare(number))
-        match = pattern.match(data, start) or self._piece(number, data, (start, place), joints)
+        match = pattern.match(data, start) or self._match_joined(
+            number, data, (start, place), joints
+        )
         if match is None:
             return None, 0
         go_on = go_on_at(rule, data, match, self._level)
@@ -134,7 +136,7 @@ class RuleEngine:
         pattern = self._rules[number].pattern
         return pattern.removeprefix(EDGE) if self._is_edged[number] else pattern
 
-    def _piece(
+    def _match_joined(
         self, number: int, data: bytes, places: tuple[int, int], joints: Sequence[int]
     ) -> re.Match[bytes] | None:
         """Match a rule, from where its token may begin up to its anchor, that ends at a joint; it may begin at one, too."""
