@@ -304,7 +304,7 @@ async def test_words_that_are_not_let_go_leave_the_conversation(project: Path) -
     assert len(asked) == 2  # once about the words, once about the key that a command printed
 
 
-VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 14)]
+VALUES = [f"{number}Qm7vT2xLr9" + "Kp4WzN8bHs" for number in range(1, 17)]
 #: Settings that name variables for keys, by names that say nothing, and keys in settings.
 NAMING = {
     "llm": {"provider": "w", "model": "m"},
@@ -329,13 +329,20 @@ NAMING = {
         "m": {"words": "that make no server"},
     },
     "agents": {"acp": {"a": {"command": ["/bin/true"], "env": {"SOME_TOKEN": VALUES[12]}}}},
+    "profiles": {
+        "work": {
+            "llm": {"api_key": VALUES[15]},
+            "providers": {"x": {"api_key_env": "V14"}},
+            "gateway": {"channels": {"telegram": {"token_env": "V15"}}},
+        }
+    },
 }
 
 
 async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    for number in (*range(1, 7), 9, 10):
+    for number in (*range(1, 7), 9, 10, 14, 15):
         monkeypatch.setenv(f"V{number}", VALUES[number - 1])
     (project / "deploy.log").write_text("\n".join([*VALUES, str(home)]))
     script = [call("read_file", path="deploy.log"), "done"]

@@ -162,6 +162,9 @@ def _keys_in(host: Host, config: Config) -> list[str]:
         from ybs.tools.mcp.settings import secrets_in  # many have none
 
         keys += secrets_in(config.mcpServers, host.environ)
+    named = [*_texts_in(config.profiles)]  # in force or not
+    keys += [text for name, text in named if name == "api_key"]
+    keys += [host.environ.get(text) for name, text in named if name.endswith("_env")]
     given = {name: value for name, value in fields.items() if value}
     return [*(key for key in keys if key), *own_secrets(given)]
 

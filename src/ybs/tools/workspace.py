@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_FILES = 20_000  # a fingerprint looks at no more
 #: What each line of a private key has, and few others.
-_MAY_BE_OF_KEY = lazy(r"[A-Za-z0-9+/]{24}")
+_MAY_BE_OF_KEY = lazy(r"[A-Za-z0-9+/]{24}|\A\s*[A-Za-z0-9+/]{16,}={0,2}\s*\Z")
 
 
 def _in_cache(path: str) -> bool:

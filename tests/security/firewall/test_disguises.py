@@ -315,6 +315,24 @@ def test_base64_is_read_behind_what_is_not_part_of_it(token: str, before: str) -
     assert token.encode() in found[2]
 
 
+@every_row("pack", [lambda text: base64.b64encode(text), lambda text: text.hex().encode()])
+@every_row(
+    "around", ["Ключ для выкладки, не показывать никому " * 4, "部署用的密钥，不要告诉任何人" * 5]
+)
+def test_a_token_within_words_of_another_script_is_found_in_base64_and_hex(
+    token: str, around: str, pack: Callable[[bytes], bytes]
+) -> None:
+    packed = pack(f"{around}{token}{around}".encode()).decode()
+    assert packed not in Firewall().mask(f"data: {packed}\n")
+
+
+def test_base64_that_is_long_is_read_behind_what_is_not_part_of_it(token: str) -> None:
+    packed = base64.b64encode(f"{'note ' * 1_000}{token}{' note' * 200}".encode()).decode()
+    for before in ("", "/", "a/", "abc/"):
+        text = f"https://h.example/{before}{packed}"
+        assert packed[-9_00:] not in Firewall().mask(text)
+
+
 def test_decoded_bytes_are_text_where_twelve_in_a_row_can_be_printed() -> None:
     for text in (b"twelve signs", b"~" * 12, b" " * 12):
         assert decode.text_of(b"\xff" + text + b"\xff") == b"\xff" + text + b"\xff"
@@ -382,6 +400,18 @@ def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(for
             lines = [token[place : place + size] for place in range(0, len(token), size)]
             shown = "\n".join(form.format(number, line) for number, line in enumerate(lines, 7))
             assert "[ybs:secret:" in Firewall().mask(shown), shown
+
+
+def test_two_lines_with_more_than_a_token_in_them_are_left_alone() -> None:
+    text = "AKIA" + "5ENLCU\nMRBAJAS3QNxyz\nand more"
+    assert Firewall().mask(text) == text
+
+
+@every_row("mark", ["// ", "; ", "-- ", "# ", " " * 45, "\t\t// "])
+def test_a_token_goes_on_in_the_next_line_of_a_comment(token: str, mark: str) -> None:
+    masked = Firewall().mask(f"{mark}head\n{mark}{token[:20]}\n{mark}{token[20:]}\n{mark}tail\n")
+    assert token[20:] not in masked
+    assert "tail" in masked
 
 
 @every_row(

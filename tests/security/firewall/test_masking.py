@@ -534,6 +534,65 @@ def test_each_line_of_a_private_key_is_masked_once_its_file_is_known(key: str) -
     assert firewall.vault.learned == learned
 
 
+@every_row("own", ["Kq9xZ7" + "LpWt3m", "Wm2(xZ7)L" + "pWt3[mB5]vR8", "Gt5äxZ7" + "LpWt3mB5üvR8"])
+def test_an_own_secret_is_found_in_disguise_whatever_it_is_made_of(own: str) -> None:
+    middle = ord(own[4])
+    for text in (
+        f"{own[:4]}\\u{middle:04x}{own[5:]}",
+        f"{own[:4]}%{middle:02x}{own[5:]}",
+        f"{own[:4]}\u200b{own[4:]}",
+        f"{own[:4]}\x1b[31m{own[4:]}\x1b[0m",
+        "".join(
+            one if one.isalnum() else f"&#{ord(one)};" for one in own[:4] + "_" + own[4:]
+        ).replace("&#95;", "&#8203;"),
+    ):
+        assert "own-secret#1" in Firewall(own=[own]).mask(f"it is {text} ok"), text
+
+
+def test_an_own_secret_is_found_in_json_within_json() -> None:
+    own = text = "Hd4'xZ7LpWt3" + 'mB5"vR8nT2\\c6yH4'
+    for _ in range(3):
+        text = msgspec.json.encode({"line": text}).decode()
+        assert "own-secret#1" in Firewall(own=[own]).mask(text), text
+
+
+@every_row("size", [16, 20, 33])
+def test_each_line_of_a_private_key_in_narrow_lines_is_masked_once_its_file_is_known(
+    key: str, size: int
+) -> None:
+    begin, *body, end = key.splitlines()
+    whole = "".join(body)
+    lines = [whole[place : place + size] for place in range(0, len(whole) - size, size)]
+    text = "\n".join(("src/components/button/index", begin, *lines, end, "src/components/form"))
+    firewall = Firewall()
+    firewall.learn_keys(text)
+    masked = firewall.mask("\n".join(f"{n}\t{line}" for n, line in enumerate(reversed(lines))))
+    assert [line for line in lines if line in masked] == []
+    assert "src/components/button/index" in firewall.mask("src/components/button/index")
+
+
+def test_a_part_of_a_private_key_in_base64_is_masked_once_its_file_is_known(key: str) -> None:
+    packed = base64.encodebytes(f"{key}\n".encode()).decode()
+    firewall = Firewall()
+    firewall.learn_keys(f"the key:\n{packed}\n")
+    lines = packed.splitlines()[3:12]
+    masked = firewall.mask("\n".join(f"{n}\t{line}" for n, line in enumerate(lines, 4)))
+    assert [line for line in lines if line in masked] == []
+
+
+def test_a_private_key_that_is_cut_off_is_masked_with_what_stands_between_its_lines(key: str):
+    lines = key.splitlines()[:-1]
+    said = "2026-11-29 10:00:01 INFO worker 3: job done (12 ms)"
+    text = "\n".join(("start", *lines[:4], said, *lines[4:], "bye, and thanks"))
+    masked = Firewall().mask(text)
+    assert [line for line in lines if line in masked] == []
+    assert masked.startswith("start\n[")
+    assert masked.endswith("bye, and thanks")
+    certificate = "-----BEGIN " + "CERTIFICATE-----\n"
+    body = "\n".join(lines[5:])
+    assert Firewall().mask(f"{lines[0]}\n{lines[1]}\n{certificate}{body}").endswith(body)
+
+
 @every_row(
     "name, is_secret",
     [

@@ -1,7 +1,7 @@
 """What a model gets to see: X03 and X06, and that only what is new is looked at."""
 
 import zlib
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import Raw
@@ -121,15 +121,16 @@ async def test_where_nobody_can_be_asked_a_private_key_is_masked(
     assert request.messages[0] == UserMessage.of("see\n[ybs:secret:private-key#1]\nthere")
 
 
+@pytest.mark.parametrize("origin", ["person", "shell"])
 @pytest.mark.parametrize("person", [None, Person("mask")])
 async def test_a_key_that_cannot_be_masked_whole_stops_the_request(
-    firewall: Firewall, key: str, person: Person | None
+    firewall: Firewall, key: str, person: Person | None, origin: Literal["person", "shell"]
 ) -> None:
     lines = key.splitlines()[:-1]  # cut off before its end
     odd = "\n".join([*lines[:4], *(f"{{{line}}}" for line in lines[4:])])
     model = model_of(firewall, person)
     with pytest.raises(SecretFound, match="a part of it cannot be masked for certain") as failure:
-        await sent(model, Request("", [UserMessage.of(odd)]))
+        await sent(model, Request("", [UserMessage.of(odd, origin=origin)]))
     assert lines[5] not in str(failure.value)
     assert isinstance(model._model, ScriptedModel)
     assert model._model.requests == []

@@ -5,7 +5,7 @@ A kind is undone only where a cheap look says that it may be there. What comes o
 
 import re
 from binascii import a2b_base64, unhexlify
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from ybs.core.lazy import lazy
@@ -79,11 +79,15 @@ _HIDDEN = lazy(
     rb"|\xf3\xa0[\x80-\x87][\x80-\xbf]|\xef\xbc[\x81-\xbf]|\xef\xbd[\x80-\x9e]|\xf0\x9d[\x90-\x9f][\x80-\xbf]"
 )
 #: A line end within a word, before and behind a long part of it; JSON writes it out, and `cat -A` puts a `$` before it.
-_END = rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)" + _NUMBER + rb"[ \t>#|*+<]{0,40}"
+_END = (
+    rb"[ \t\r=\\$]{0,3}(?:(?<=\\)r\\{1,2})?(?:\n|(?<=\\)n)"
+    + _NUMBER
+    + rb"[ \t>#|*+<]{0,90}(?:(?://|;|--)[ \t]{1,90})?"
+)
 _LINE_END = lazy(_END)
 _END_BEFORE = lazy(rb"[0-9A-Za-z_+/.-]" + _END + rb"[0-9A-Za-z_+/.-]{0,20}\Z")
 _END_AFTER = lazy(rb"[0-9A-Za-z_+/.-]{0,20}" + _END + rb"(?=[0-9A-Za-z_+/.-])")
-_NEARBY = 70
+_NEARBY = 110
 #: How much of a line end stands before its `\n`, with the letter before that, in bytes at most.
 _BEFORE_END = 8
 #: What may stand between a word and the end of its line, or its beginning: each as bytes of one.
@@ -129,10 +133,15 @@ def _is_next(text: bytearray, one: re.Match[bytes], other: re.Match[bytes]) -> b
     return is_counted and text.find(b"\n", one.end()) == other.start()
 
 
-def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator[TextView]:
-    """Yield the data with each kind of encoding undone. `last` is the kind that was undone before."""
+def views(
+    data: bytes,
+    cores: list[tuple[int, int]],
+    last: str = "",
+    is_kept: Callable[[bytes], bool] = lambda _text: False,
+) -> Iterator[TextView]:
+    """Yield the data with each kind of encoding undone: `last` is the kind that was undone before, `is_kept` says of a text that it counts in any case."""
     if last != LINES:
-        yield from _substituted(data, last)
+        yield from _substituted(data, last, is_kept)
     if last != LINES:
         yield substituted(LINES, data, line_ends(data, cores), _nothing)
     for layer, found in ((PACKED, [*packed(data)]), (HEXED, [*hexed(data)])):
@@ -142,13 +151,13 @@ def views(data: bytes, cores: list[tuple[int, int]], last: str = "") -> Iterator
         yield view_of(WIDE, wide(data))
 
 
-def _substituted(data: bytes, last: str) -> Iterator[TextView]:
+def _substituted(data: bytes, last: str, is_kept: Callable[[bytes], bool]) -> Iterator[TextView]:
     found = [m for sign, each in _ESCAPES.items() if sign in data for m in each().finditer(data)]
     if found:
-        yield substituted(ESCAPED, data, _ordered(found), _unescaped)
+        yield substituted(ESCAPED, data, _ordered(found), _unescaped, is_kept)
     is_plain = data.isascii() and b"\x1b" not in data and b"<U+" not in data
     if last != HIDDEN and not (is_plain and _CONTROLS().search(data) is None):
-        yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown)
+        yield substituted(HIDDEN, data, _HIDDEN().finditer(data), _shown, is_kept)
 
 
 def _ordered(matches: list[re.Match[bytes]]) -> Iterator[re.Match[bytes]]:
@@ -294,11 +303,12 @@ def _may_be_base64(word: bytes) -> bool:
 
 
 def _text_in(word: bytes) -> bytes:
-    is_hidden = _HIDDEN_BASE64().search(word, 0, _MOST_SHIFTED) is not None
+    head = word[:_MOST_SHIFTED]
+    is_hidden = _HIDDEN_BASE64().search(head) is not None
     # The run may begin with what is not part of it, as a path does.
-    for shift in range(4 if len(word) <= _MOST_SHIFTED else 1):
-        begins = word[shift::4]
-        if not is_hidden and 2 * len(begins.translate(None, _OF_TEXT)) > len(begins):
+    for shift in range(4):
+        is_shown = is_hidden and (not shift or len(word) == len(head))
+        if not (is_shown or _may_be_text(head[shift:])):
             continue
         rest = (len(word) - shift) % 4
         whole = word[shift : len(word) - rest]
@@ -307,6 +317,23 @@ def _text_in(word: bytes) -> bytes:
         if decoded := text_of(a2b_base64(whole)):
             return decoded
     return b""
+
+
+def _may_be_text(word: bytes) -> bool:
+    """Return whether the base64 is of text: of ASCII for the most part, or of UTF-8 from its first byte on."""
+    begins = word[::4]
+    if 2 * len(begins.translate(None, _OF_TEXT)) <= len(begins):
+        return True
+    return _is_utf8(a2b_base64(word[: len(word) // 4 * 4]))
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Return whether the bytes are UTF-8, but for a character that is cut off at their end."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return True
 
 
 def text_of(decoded: bytes) -> bytes:
@@ -338,9 +365,10 @@ def hexed(data: bytes) -> Iterator[DecodedSpan]:
 def _text_in_hex(word: bytes) -> bytes:
     firsts = word[::2]  # a byte of ASCII begins with 2 to 7
     is_ascii = 2 * len(firsts.translate(None, b"234567")) <= len(firsts)
-    if not is_ascii and not _HIDDEN_HEX().search(word, 0, _MOST_SHIFTED):
+    decoded = unhexlify(word[: len(word) // 2 * 2])
+    if not (is_ascii or _HIDDEN_HEX().search(word, 0, _MOST_SHIFTED) or _is_utf8(decoded)):
         return b""
-    return text_of(unhexlify(word[: len(word) // 2 * 2]))
+    return text_of(decoded)
 
 
 def wide(data: bytes) -> Iterator[DecodedSpan]:

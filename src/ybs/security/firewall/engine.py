@@ -8,6 +8,7 @@ from functools import cache
 from ybs.core.lazy import lazy
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
+from ybs.security.firewall.decode import packed
 from ybs.security.firewall.rules import ASSIGNED, EDGE, NEAR, RULES, Level, SecretRule
 
 #: A place in bytes and what stands there: start, end, kind.
@@ -24,12 +25,18 @@ _KEY_BEGINS = lazy(
 _KEY_BASE64 = lazy(
     rb"[A-Za-z0-9+/]{40,}={0,2}|[A-Za-z0-9+/]{12,}={0,2}(?=[\s\"',+;\\n]{1,20}-----END)"
 )
+#: A line of one in narrow lines, where it stands between a beginning and an end.
+_NARROW = lazy(rb"(?m)^[ \t\d>#|*+:\"'-]{0,24}?([A-Za-z0-9+/]{16,39}={0,2})[ \t\r\"',\\]{0,8}$")
+#: A line of one that stands behind something else.
+_KEY_REST = lazy(rb"\n[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/]{40,80}={0,2}[ \t\r\"',\\]{0,8}(?=\n|\Z)")
 #: A line of a key, with a number or a sign of a quotation before it, in bytes at most.
 _KEY_LINE = lazy(rb"[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/=]{8,80}[ \t\r\"',\\]{0,8}\n")
 _MOST_LINE = 160
 #: Less than this before an END line is not a key, in bytes.
 _LEAST_TAIL = 60
 _OF_KEYS = ("key", "key-end")
+#: How the base64 of a key's file begins.
+PACKED_KEY = b"LS0tLS1CRUdJTi"
 _EDGE = lazy(EDGE)
 #: What a name goes on with, what closes it, letters, and what a sign that gives it a value begins with; bytes of all that at most.
 _NAME, _CLOSING, _LETTERS = WORD + b".", b"\\\"'`])", WORD[10:62]
@@ -116,7 +123,9 @@ class RuleEngine:
         pattern = self._patterns.get(number)
         if pattern is None:
             pattern = self._patterns[number] = re.compile(self._bare(number))
-        match = pattern.match(data, start) or self._piece(number, data, (start, place), joints)
+        match = pattern.match(data, start) or self._match_joined(
+            number, data, (start, place), joints
+        )
         if match is None:
             return None, 0
         go_on = go_on_at(rule, data, match, self._level)
@@ -127,7 +136,7 @@ class RuleEngine:
         pattern = self._rules[number].pattern
         return pattern.removeprefix(EDGE) if self._is_edged[number] else pattern
 
-    def _piece(
+    def _match_joined(
         self, number: int, data: bytes, places: tuple[int, int], joints: Sequence[int]
     ) -> re.Match[bytes] | None:
         """Match a rule, from where its token may begin up to its anchor, that ends at a joint; it may begin at one, too."""
@@ -182,7 +191,14 @@ class _Keys:
         text = _KEY_CHARS().match(self._data, body)
         if end is not None and end.start() - body >= 64:
             return start, end.end()
-        return (start, text.end()) if text else None
+        return (start, self._last_line(text.end(), body)) if text else None
+
+    def _last_line(self, end: int, body: int) -> int:
+        """Return where a key without an end ends of which the lines up to `end` stand together: behind its last line, whatever is between."""
+        stop = body + _MOST_KEY
+        frame = self._data.find(b"-----", end, stop)
+        rest = _KEY_REST().finditer(self._data, end - 1, frame if frame >= 0 else stop)
+        return max((line.end() for line in rest), default=end)
 
     def ending(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the place of the key whose END line is at `start` to `end`; None where no line of one is before it.
@@ -200,13 +216,18 @@ class _Keys:
 
 
 def key_lines(data: bytes) -> list[bytes]:
-    """Return the lines of the private keys that begin in a text."""
+    """Return the lines of the private keys that begin in a text, or in base64 in it."""
     keys, found, done = _Keys(data), list[bytes](), 0
     for match in _KEY_BEGINS().finditer(data):
         place = keys.whole(*match.span()) if match.start() >= done else None
         if place is not None:
             done = place[1]
             found += _KEY_BASE64().findall(data, match.end(), done)
+            if data.endswith(b"-----", 0, done):
+                found += _NARROW().findall(data, match.end(), done)
+    if PACKED_KEY in data:
+        whole = data.replace(b"\r", b"").replace(b"\n", b"")
+        found += [line for *_, each in packed(whole) for line in key_lines(each)]
     return found
 
 

@@ -91,7 +91,7 @@ _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 
 
 class _Text(Struct):
-    """A text that is searched: what it says, what was undone last to get it, and the text and the view of that which it is."""
+    """A text that is searched: what it says, what was undone last to get it, and, where it was decoded, its view and the text that this is of."""
 
     data: bytes
     last: str = ""
@@ -119,7 +119,7 @@ class _Search:
                 spans = self._spans_in(text, cores)
                 found += filter(None, (self._in_source(text, span) for span in spans))
                 if depth < _DEPTH:
-                    inner += _underneath(text, cores)
+                    inner += self._underneath(text, cores)
             layer = self._within_room(inner) if depth else inner
         return found
 
@@ -137,6 +137,16 @@ class _Search:
         else:
             text.plain += self._engine.spans(data, cores)
         return found + text.plain
+
+    def _underneath(self, text: _Text, cores: list[tuple[int, int]]) -> Iterator[_Text]:
+        """Yield what a text says with each kind of encoding undone."""
+        for view in views(text.data, cores, text.last, self._holds_known):
+            if len(view):
+                data = view.data if view.layer == LINES else with_other_marks(view.data)
+                yield _Text(data, view.layer, view, text)
+
+    def _holds_known(self, data: bytes) -> bool:
+        return any(value in data for value, _ in self._known)
 
     def _within_room(self, texts: list[_Text]) -> list[_Text]:
         """Return the texts for which there is room, the short ones first: a long one takes nothing from them."""
@@ -169,14 +179,6 @@ class _Search:
             if found and found[0][:2] == (0, place - start):
                 return place
         return end
-
-
-def _underneath(text: _Text, cores: list[tuple[int, int]]) -> Iterator[_Text]:
-    """Yield what a text says with each kind of encoding undone."""
-    for view in views(text.data, cores, text.last):
-        if len(view):
-            data = view.data if view.layer == LINES else with_other_marks(view.data)
-            yield _Text(data, view.layer, view, text)
 
 
 class Firewall:

@@ -264,6 +264,8 @@ def _forms(value: str) -> Iterator[bytes]:
 def _escaped(value: str, raw: bytes) -> Iterator[bytes]:
     """Yield the value as programs write one with signs: JSON of Python, Go and PHP, HTML, addresses in small letters, Python's bytes."""
     texts = [raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"')]
+    for _ in range(2):  # JSON within JSON
+        texts.append(texts[-1].replace(b"\\", b"\\\\").replace(b'"', b'\\"'))
     if not raw.isascii():
         from json import dumps  # few are
 

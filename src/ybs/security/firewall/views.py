@@ -83,8 +83,9 @@ def substituted(
     data: bytes,
     matches: Iterator[re.Match[bytes]],
     replace: Callable[[re.Match[bytes]], bytes],
+    is_kept: Callable[[bytes], bool] = lambda _text: False,
 ) -> TextView:
-    """Return the text around the matches with them replaced, where a match is a part of a long word."""
+    """Return the text around the matches with them replaced, where a match is a part of a long word or that text `is_kept`."""
     view = TextView(layer)
     window: list[tuple[int, int, bytes]] = []
     reach = 0
@@ -93,15 +94,21 @@ def substituted(
         if window and start < window[-1][1]:
             continue
         if window and start > window[-1][1] + _BEHIND:
-            reach = _add(view, data, window, reach)
+            reach = _add(view, data, window, reach, is_kept)
             window = []
         window.append((start, end, replace(match)))
     if window:
-        _add(view, data, window, reach)
+        _add(view, data, window, reach, is_kept)
     return view
 
 
-def _add(view: TextView, data: bytes, window: list[tuple[int, int, bytes]], reach: int) -> int:
+def _add(
+    view: TextView,
+    data: bytes,
+    window: list[tuple[int, int, bytes]],
+    reach: int,
+    is_kept: Callable[[bytes], bool],
+) -> int:
     """Append a window unless nothing in it became a part of a long word; return where it ends."""
     done = max(reach, window[0][0] - _BEFORE)
     parts: list[tuple[int, int, bytes, bool]] = []
@@ -116,7 +123,8 @@ def _add(view: TextView, data: bytes, window: list[tuple[int, int, bytes]], reac
     stop = min(done + _BEHIND, len(data))
     parts.append((done, stop, data[done:stop], True))
     text = b"".join(part for _, _, part, _ in parts)
-    if len(changed) >= _MANY or any(_is_in_long_word(text, *place) for place in changed):
+    is_many = len(changed) >= _MANY
+    if is_many or any(_is_in_long_word(text, *place) for place in changed) or is_kept(text):
         for start, end, part, is_same in parts:
             view.add(start, end, part, is_same=is_same)
         view.add(stop, stop, SEPARATOR)

@@ -70,7 +70,10 @@ def text_with_key(roots: Roots, path: Path) -> str:
             data, _ = read_bytes(place, roots.show(path))
     except (OSError, ToolError):
         return ""
-    has_key = b"PRIVATE KEY" in data or b"Private-Lines" in data or wide_encoding(data)
+    from ybs.security.firewall.engine import PACKED_KEY
+
+    signs = (b"PRIVATE KEY", b"Private-Lines", PACKED_KEY)
+    has_key = any(sign in data for sign in signs) or wide_encoding(data)
     return TextFile(data).text if has_key else ""
 
 
