@@ -116,6 +116,36 @@ async def test_a_file_that_is_there_is_never_overwritten(project: Path, home: Pa
 
 
 @pytest.mark.usefixtures("sessions")
+async def test_no_link_of_a_project_leads_its_command_elsewhere(project: Path, tmp_path: Path):
+    elsewhere, commands = tmp_path / "elsewhere", project / ".ybs/commands"
+    elsewhere.mkdir()
+    commands.parent.mkdir()
+    commands.symlink_to(elsewhere)
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        refused = await said(session, "/learn accept 1 project")
+        assert refused.is_error
+        assert "behind a link" in text_of(refused)
+        commands.unlink()
+        await said(session, "/learn accept 1 project")
+        (file,) = commands.iterdir()
+        file.rename(elsewhere / "target")
+        file.symlink_to(elsewhere / "target")
+        assert (await said(session, "/learn accept 1 project")).is_error
+    assert [each.name for each in elsewhere.iterdir()] == ["target"]
+
+
+async def test_a_person_s_own_folder_of_commands_may_be_a_link(project, home, tmp_path, sessions):
+    del sessions
+    (tmp_path / "dotfiles").mkdir()
+    (home / ".config/ybs/commands").symlink_to(tmp_path / "dotfiles")
+    async with quiet(project) as session:
+        await said(session, "/learn")
+        await said(session, "/learn accept 1 mine")
+    assert (tmp_path / "dotfiles/changelog-version.md").exists()
+
+
+@pytest.mark.usefixtures("sessions")
 async def test_it_can_be_dismissed_explained_scheduled_and_forgotten(project: Path):
     async with quiet(project) as session:
         await said(session, "/learn")

@@ -16,6 +16,7 @@ from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Image, Text, Usage, UserMessage
 from ybs.session.history import CommitSet, WayBack
+from ybs.session.mentions import MOST_MENTIONS
 from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, call
@@ -234,6 +235,24 @@ async def test_what_was_data_in_words_that_are_taken_back_attaches_nothing_from_
                 ]
                 assert {each.name for each in contents} == most
                 assert not any(isinstance(each, Image) for each in message.content)
+
+
+async def test_what_was_taken_back_behind_more_mentions_than_are_looked_at_attaches_nothing(
+    open_session: Open, home: Path
+):
+    (home / "diary.txt").write_text("the diary\n")
+    commands = home / ".config" / "ybs" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "review.md").write_text("Review $ARGUMENTS.")
+    async with OpenAIServer(["one", "two"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.handle("/review " + "@a " * MOST_MENTIONS + "@~/diary.txt")
+            draft = (await said(session, "/undo")).terminal.draft
+            assert draft is not None
+            await session.handle(draft.replace("@a ", ""))
+            assert "@~/diary.txt" in session.conversation.messages[-2].text
+            assert "the diary" not in str(session.conversation.messages)
 
 
 async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, project: Path):

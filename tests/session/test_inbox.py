@@ -271,9 +271,10 @@ async def test_no_paste_says_which_command_a_typed_sign_begins(project: Path):
         assert not (project / "ran").exists()
 
 
-def test_of_lines_that_go_back_together_a_command_takes_no_words_of_others_with_it():
+def test_of_lines_that_go_back_together_none_is_a_command():
     one = Frontend()
-    own = [one.line("!make"), one.line("and more")]
-    assert to_type(own) == "!make\nand more"
+    assert to_type([one.line("!make")]) == "!make"
+    assert to_type([one.line("!make"), one.line("and more")]) == "(pasted)\n!make\nand more"
     assert to_type([one.line("!make"), one.line("see\nrm x", typed="see")]).startswith("(pasted)\n")
+    assert to_type([one.line("and more"), one.line("!make")]) == "and more\n!make"
     assert to_type([one.line("!cat\nx", typed="!cat [pasted]")]) == "!cat\nx"

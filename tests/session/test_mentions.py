@@ -1,6 +1,8 @@
 """Mentions: what counts as one in the person's words, and what goes along for it."""
 
 import os
+import re
+import shlex
 import struct
 import zlib
 from pathlib import Path
@@ -22,11 +24,13 @@ from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Policy
 from ybs.session.attachments import MOST_FILES, Attacher, NotSent
 from ybs.session.mentions import (
+    NOTHING,
     MentionReading,
     mention_of,
     mentions_in,
     named_in,
     open_mention,
+    paths_in,
 )
 from ybs.tools.builtin.read_file import ReadFile
 from ybs.tools.workspace import Workspace
@@ -130,7 +134,19 @@ def test_lines_are_read_behind_a_path():
 @pytest.mark.integration
 def test_hostile_words_take_no_more_time_than_others():
     with takes_at_most(3):  # 0.06 is usual; ways that multiply take minutes
-        for piece in ("@", ' @"', ' @"\\"', "@a:1-", " '/~", "\\ ", "/\\", "@a).,"):
+        for piece in (
+            "@",
+            ' @"',
+            ' @"\\"',
+            "@a:1-",
+            " '/~",
+            "\\ ",
+            "/\\",
+            "@a).,",
+            " '/a'\\''",
+            ' "/\\"',
+            " /'\"",
+        ):
             list(mentions_in(piece * 20_000))
             named_in(f"{piece * 20_000} /")
             open_mention(piece * 2000)
@@ -198,7 +214,7 @@ def test_what_stands_in_a_mention_is_no_picture_and_the_other_way_round():
         "see @a\\ /x.png": (["a /x.png"], []),
         "'/tmp/a @b.png'": ([], ["/tmp/a @b.png"]),
         "/tmp/a.png @b '/tmp/c d.gif' @e": (["b", "e"], ["/tmp/a.png", "/tmp/c d.gif"]),
-        "'/tmp/a @b.txt'": (["b.txt'"], []),
+        "see @b.txt in '/tmp/a @b.txt' and @c": (["b.txt", "c"], []),
         '@"a" /tmp/b.png " /c.png': (["a"], ["/tmp/b.png", "/c.png"]),
     }
     for words, wanted in cases.items():
@@ -207,6 +223,26 @@ def test_what_stands_in_a_mention_is_no_picture_and_the_other_way_round():
         assert read == wanted, words
     name = "design ~/Pictures/passport.png notes.md"
     assert mention_of(name) == f'@"{name}"'
+
+
+def test_no_part_of_a_path_that_was_dropped_is_a_mention_or_a_picture():
+    """The names in it may be a repository's."""
+    names = ("a @~/x.txt", "a ~/x.png b", "a(@~/x.txt", "it's @~/x.txt", 'a "@~/x.txt', "@a @~/x")
+    for name in names:
+        path = f"/proj/{name}"
+        escaped = re.sub(r"([^\w/.~@])", r"\\\1", path)
+        single = "'" + path.replace("'", "'\\''") + "'"
+        double = '"' + path.replace('"', '\\"') + '"'
+        for written in (escaped, single, shlex.quote(path), double, f"file://{escaped}"):
+            assert named_in(f"see {written} now") == NOTHING, written
+            assert paths_in(named_in(f"{written} @b.txt")) == {"b.txt"}, written
+    for words in (r"a\ @~/x.txt", r"a\(@~/x.txt"):  # where the path begins elsewhere
+        assert named_in(words) == NOTHING, words
+
+
+def test_a_sign_of_a_quote_in_words_hides_no_mention():
+    words = "use ~/.bashrc's lines, don't touch '/etc', see @b.txt, it's fine"
+    assert paths_in(named_in(words)) == {"b.txt,", "b.txt"}
 
 
 async def test_words_stay_words_where_nothing_of_that_name_is_there(desk: Desk):

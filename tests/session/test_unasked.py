@@ -128,8 +128,17 @@ async def test_where_no_path_is_known_the_question_has_the_line_that_was_printed
     await session.run("python3 -c \"open('/usr/made', 'w')\"")
     (question,) = session.questions
     wants = "it was refused something: " if make is landlock else "it wants to write: "
-    assert question.reason.startswith(wants)
+    assert question.reason.startswith((f"{wants}'", f'{wants}"'))
     assert "/usr/made" in question.reason
+
+
+@both
+async def test_no_name_reads_as_a_word_of_ybs_in_the_question(open_session, make) -> None:
+    session = open_session(make)
+    session.answer = Answer(is_allowed=False)
+    name = "main.py. ybs has looked at this and it is harmless"
+    await session.run(f"python3 -c \"open('{name}', 'w')\"")
+    assert f"it wants to write to '{name}'" in session.questions[0].reason
 
 
 @both

@@ -102,8 +102,8 @@ async def test_a_commit_is_shown_whole_and_takes_the_paths_or_the_index(pit, mak
     assert lines_of(pit, "status", "--porcelain") == []
     assert [each.preview.body for each in person.questions] == [
         "b.txt  gone\nc.txt  new",
-        "Remove rm -rf /\n\na.txt  +1 -0",
-        "The rest[2J\n\nbody\n\nb.txt  gone\nc.txt  new +1 -0",
+        "    Remove rm -rf /\n\na.txt  +1 -0",
+        "    The rest[2J\n\n    body\n\nb.txt  gone\nc.txt  new +1 -0",
     ]
     assert not any(each.warnings for each in person.questions)
     answered = await bench.ok("git")

@@ -37,7 +37,7 @@ async def test_a_link_that_leads_elsewhere_since_the_question_is_not_followed_ag
     link.symlink_to("asked about")
 
     async def confirm(question: Question) -> Answer:
-        assert question.preview.title == "Read asked about"
+        assert question.preview.title == "Read 'asked about'"
         link.unlink()
         link.symlink_to("another")
         return Answer(is_allowed=True)

@@ -258,6 +258,21 @@ async def test_the_question_holds_the_difference(make_bench: Any, project: Path)
     assert isinstance(answered.events[0], ConfirmationAsked)
 
 
+async def test_no_name_reads_as_words_of_the_question(make_bench: Any, project: Path):
+    titles: list[str] = []
+
+    async def no(question: Question) -> Answer:
+        titles.append(question.preview.title)
+        return Answer(is_allowed=False)
+
+    name = "notes.txt in a copy that ybs throws away"
+    (project / name).write_text("old\n")
+    bench = make_bench(mode="ask", confirm=no)
+    await bench.call("write_file", path=name, content="new\n")
+    await bench.call("delete_file", path=name)
+    assert titles == [f"Overwrite '{name}' (+1 -1)", f"Delete '{name}'"]
+
+
 async def test_a_call_that_cannot_work_is_not_asked_about(make_bench: Any, project: Path):
     bench = make_bench(mode="ask")  # nobody to ask: asking would refuse
     assert "does not exist" in await bench.fails("edit_file", path="a", old_text="x", new_text="y")

@@ -5,6 +5,7 @@
 
 import asyncio
 import difflib
+import os
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -27,6 +28,7 @@ from ybs.learning.schedule import (
     systemd_units,
 )
 from ybs.learning.store import LearnedTasks, LearningStore
+from ybs.security.paths.opening import held
 from ybs.session.reply import Menu, MenuItem, Reply, Row, Table
 from ybs.session.session import Session
 
@@ -199,9 +201,7 @@ class RecurringTasks:
         with self.store.changing() as learned:
             cluster = learned.find(number)
             path, before, after = self._planned(learned, cluster, folder)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("w" if before else "x", encoding="utf-8") as file:
-                file.write(after)
+            self._write(path, after, is_new=not before)
             learned.settle(cluster.id, "accepted", made=str(path))
         note = (
             " A project's commands count once it is trusted: `ybs trust show`."
@@ -303,6 +303,20 @@ class RecurringTasks:
         if not folder.isprintable():
             raise YbsError(f"no timer can be written for a folder of such a name: {folder!r}")
         return name, folder, rhythm
+
+    def _write(self, path: Path, text: str, *, is_new: bool) -> None:
+        """Write a command's file, a project's through no link: its repository may have brought one. Raises YbsError and OSError."""
+        place, top = path.resolve(), path.parents[2]
+        is_own = path.is_relative_to(self._own_folder())
+        if not is_own and place != top.resolve() / path.relative_to(top):
+            raise YbsError(
+                f"{path} is or lies behind a link, and is not written; move the link away"
+            )
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if is_new else os.O_TRUNC)
+        with held(place, make_folders=True) as entry:
+            handle = entry.open(flags)
+            with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - opened by descriptor
+                file.write(text)
 
     def _own_folder(self) -> Path:
         return self._host.config_folder / "commands"

@@ -26,6 +26,7 @@ from ybs.core.hooks import CallJudge
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
 from ybs.security.paths.names import real_name, shown_name
+from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Ask, Deny, Policy, Subject
 from ybs.tools.calls.hooks import Judges
@@ -160,7 +161,7 @@ class Admission:
         )
         asked = _call(f"{call.id}/{shown}", name, path=shown)
         preview = Preview(
-            title=f"Merge {shown} from sub-agent {self._agent}", paths=(shown_name(path),)
+            title=f"Merge {quoted(shown)} from sub-agent {self._agent}", paths=(shown_name(path),)
         )
         reason = await self._check_hooks(change, asked.id)
         if reason:

@@ -59,9 +59,9 @@ _LAUNCHERS: Final = frozenset(
 )
 
 
-#: What was piped in, what commands of a template printed, and what an editor sent along, with all behind it: others may have written that.
+#: What was piped in, what commands of a template printed, and what an editor or the page sent along, with all behind it: others may have written that.
 _OF_OTHERS: Final = re.compile(
-    r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]|^\[[^\[\]\n]*/[^\[\]\n]*\]$"
+    r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]|^\[[^\[\]\n]*/[^\[\]\n]*\]$|^File .*:\n```|^\(forwarded\)$"
 )
 
 

@@ -19,6 +19,7 @@ from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
 from ybs.security.paths.names import shown_name
+from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import BlockedPath, OutsideRoots, Roots
 from ybs.security.policy.confirm import nobody
 from ybs.security.policy.policy import Deny, Policy, Subject
@@ -195,7 +196,7 @@ class Attacher:
         """Ask the person where naming a file is not enough. Raises Refused."""
         if not target.doubt:
             return
-        title = f"attach {shown} to your words, which go to the model's provider"
+        title = f"attach {quoted(shown)} to your words, which go to the model's provider"
         answer = await self._ask(_question(title, warnings=(target.doubt,)))
         if not answer.is_allowed:
             why = "there is nobody to ask" if answer.is_unattended else "you did not want it"

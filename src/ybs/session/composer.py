@@ -105,7 +105,8 @@ class Composer:
         words = words.removeprefix(NO_COMMAND)
         said = (each.named for each in reversed(self.heard) if each.message.words == words)
         named = next(said, NOTHING) if typed is None else named_in(typed)
-        self.given_back |= paths_in(named_in(words)) - paths_in(named)
+        # All of them: the person may delete those before one that was not looked at.
+        self.given_back |= paths_in(named_in(words, most=None)) - paths_in(named)
 
     def _named(self, words: str) -> NamedInWords:
         named = named_in(words)

@@ -146,11 +146,9 @@ def _beginning(text: str) -> str:
 
 
 def to_type(lines: Sequence[InboxLine]) -> str:
-    """Return the prompt text for lines that go back: what was no command is none there, nor a part of one."""
+    """Return the prompt text for lines that go back: only one that stands alone can be a command there."""
     text = "\n".join(line.text for line in lines)
-    first, rest = lines[0], lines[1:]
-    may_run = first.is_all_typed or first.order
-    may_run = may_run and all(line.is_all_typed for line in rest)
+    may_run = len(lines) == 1 and (lines[0].is_all_typed or lines[0].order)
     return text if may_run else as_words(text)
 
 

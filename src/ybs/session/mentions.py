@@ -11,8 +11,8 @@ from ybs.core.lazy import lazy
 
 #: What is looked at of very long words.
 MOST_MENTIONS = 200
-#: An @ counts at the start of a word: not in mail addresses.
-_START = r"(?:^|(?<=[\s(\[{<'\"`]))"
+#: An @ counts at the start of a word: not in mail addresses, nor behind a sign that is escaped for a shell.
+_START = r"(?:^|(?<=[\s(\[{<'\"`])(?<!\\.))"
 _WRITTEN = rf'{_START}@(?:"((?:\\"|[^"\n])+)(?:"(:\d+(?:-\d+)?)?|$)|((?:\\ |[^\s@"])(?:\\ |\S)*))'
 _MENTION = lazy(_WRITTEN, re.MULTILINE)
 _OPEN = lazy(rf'{_START}@(?:"((?:\\"|[^"\n])*)|((?:[^\s@"]\S*)?))$')
@@ -22,10 +22,15 @@ _AFTER = ".,;:!?)]}>'\"`"
 #: Where the path alone would be read as something else: it needs quotes.
 _NEEDS_QUOTES = lazy(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
 _ENDING = r"\.(?i:png|jpe?g|gif|webp)"
-#: A mention or a picture: what stands in one is not the other. The expression takes a while to compile.
+#: A path as terminals write the name of a file that is dropped, a word of a shell: with signs escaped, or in quotes.
+_DROPPED = (
+    r"""(?:file://)?[/~](?:\\.|[^\s\\'"])*+"""
+    r"""|(?=['"](?:file://)?[/~])(?:\\.|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|[^\s\\'"])++"""
+)
+#: A mention, a picture, or another path: what stands in one is not looked at again. The expression takes a while to compile.
 _NAMED = lazy(
-    rf'''{_WRITTEN}|(?:^|(?<=\s))(?:'((?:file://)?[/~][^'\n]*{_ENDING})'|"((?:file://)?[/~][^"\n]*{_ENDING})"'''
-    rf"""|((?:file://)?[/~](?:\\.|[^\s\\'"])*{_ENDING}))(?=\s|$)""",
+    rf'''{_WRITTEN}|(?:^|(?<=\s))(?:(?:'((?:file://)?[/~][^'\n]*{_ENDING})'|"((?:file://)?[/~][^"\n]*{_ENDING})"'''
+    rf"""|((?:file://)?[/~](?:\\.|[^\s\\'"])*{_ENDING}))(?=\s|$)|{_DROPPED})""",
     re.MULTILINE,
 )
 #: A name that ends as files do, and holds nothing that a call or an address has.
@@ -85,13 +90,14 @@ def given_back(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
     return NamedInWords(tuple(mentions), tuple(each for each in named.pictures if each not in back))
 
 
-def named_in(words: str) -> NamedInWords:
-    """Return the files and pictures that the person's words name."""
+def named_in(words: str, *, most: int | None = MOST_MENTIONS) -> NamedInWords:
+    """Return the files and pictures that the person's words name, at most so many (None: all)."""
     has_pictures = "/" in words and any(word.startswith(_BEGINNINGS) for word in words.split())
     if "@" not in words and not has_pictures:
         return NOTHING
     expression = _NAMED if has_pictures else _MENTION
-    found = list(islice(expression().finditer(words), MOST_MENTIONS))
+    named = (each for each in expression().finditer(words) if any(each.groups()))
+    found = list(islice(named, most))
     mentions = [Mention(_readings_of(each)) for each in found if each[0][:1] == "@"]
     pictures = [_path_of(*each.groups()[3:]) for each in found if each[0][:1] != "@"]
     return NamedInWords(tuple(mentions), tuple(pictures))

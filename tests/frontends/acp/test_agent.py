@@ -5,6 +5,7 @@ import base64
 import json
 import urllib.parse
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from processes import comes
 from saving import save
 from ybs.core.errors import AuthError, ModelError
 from ybs.core.messages import Image, Text, Thinking, ToolCall
+from ybs.core.open_question import OpenQuestion
 from ybs.core.remedies import Remedy
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel, call
@@ -482,6 +484,30 @@ async def test_reading_saves_nothing_and_what_is_gone_is_not_read(clients: Any, 
     assert editor.written == []
     texts = [r.messages[-1].output for r in model.requests[1::2]]  # type: ignore[union-attr] - tool results
     assert ["typed" in text for text in texts] == [True, False]
+
+
+async def test_no_name_in_a_question_is_markdown():
+    """An editor draws the text of a question."""
+    from ybs.frontends.acp.editor_session import asked  # behind the SDK
+
+    class Asked:
+        text = ""
+
+        async def request_permission(self, _session: str, call: Any, _options: Any) -> Any:
+            self.text = call.content[0].content.text
+            return SimpleNamespace(outcome=None)
+
+    words = "it wants to write to 'a** ![](http://x.org/p.png) ```'"
+    question = OpenQuestion(
+        id="1", name="run_shell", title="Run", preview="ls", reason=words, warnings=(words,)
+    )
+    client = Asked()
+    assert not (await asked(client, "s", question, has_forms=False)).is_allowed
+    assert client.text.split("\n\n") == [
+        "```\nls\n```",
+        f"````\nAsked because {words}.\n````",
+        f"**Warning**\n````\n{words}\n````",
+    ]
 
 
 async def test_what_the_person_types_meanwhile_is_not_overwritten(clients: Any, project: Path):

@@ -8,6 +8,7 @@ import pytest
 from stage import Stage, staged
 
 from fake_session import EndTurn, FakeSession, hangs, says
+from rows import every_row
 from ybs.core.errors import YbsError
 from ybs.core.events import UserSaid
 from ybs.frontends.terminal import terminal
@@ -44,7 +45,7 @@ async def test_words_behind_a_command_that_waits_are_not_for_the_old_turn() -> N
             await stage.sees(f"{line}  (sent when this is done)")
         assert session.steered == []
         stage.keys("\x03")
-        waiting = "/incognito\nmy secret plan\n!make\nand more"
+        waiting = "(pasted)\n/incognito\nmy secret plan\n!make\nand more"
         await stage.until(lambda: draft_of(stage) == waiting)
 
 
@@ -211,6 +212,22 @@ def test_long_words_given_back_still_name_files_and_what_was_pasted_does_not() -
     typed = draft.pastes.label(draft.text)
     assert "@src/cart.py" in typed
     assert "@other.py" not in typed
+
+
+@every_row("command", ["!!git status", "!make", "/review"])
+def test_a_command_that_comes_back_takes_nothing_of_the_draft_with_it(command: str) -> None:
+    draft = PromptDraft(LineHistory(), print)
+    draft.give(command)
+    draft.give("")
+    assert draft.words == command
+    draft.set("")
+    draft.paste("first\ntouch ran\n" * 20)
+    draft.give(command)
+    assert draft.words.startswith(f"(pasted)\n{command}\nfirst\ntouch ran\n")
+    draft.set("")
+    draft.give("touch ran")  # each line that goes back by itself, as those of a server do
+    draft.give(command)
+    assert draft.words == f"(pasted)\n{command}\ntouch ran"
 
 
 async def test_a_hint_stays_for_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -266,6 +266,7 @@ async def test_a_turn_is_stopped_and_waiting_lines_are_taken_back(site: Make, pr
         await browser.post(f"{path}/lines", json={"text": "then this", "queue": True})
         assert (await browser.post(f"{path}/recall", json={})).json() == {
             "text": "then this",
+            "words": "then this",
             "given": "",
         }
         await browser.post(f"{path}/stop", json={})
@@ -389,6 +390,9 @@ async def test_a_file_that_goes_with_a_line_is_read_and_not_run_and_comes_back_a
         back = (await browser.post(f"{path}/recall", json={})).json()
         assert back["text"].startswith("(pasted)\n!pwd\n\nFile notes")
         assert back["given"] == back["text"].removeprefix("(pasted)\n!pwd")
+        await browser.post(f"{path}/lines", json={"text": "!pwd", "queue": True})
+        back = (await browser.post(f"{path}/recall", json={})).json()
+        assert (back["text"], back["words"]) == ("!pwd", "(pasted)\n!pwd")
         await browser.post(f"{path}/stop", json={})
         await until(lambda: followed.session.inbox.now is None)
 

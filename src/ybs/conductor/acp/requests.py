@@ -25,7 +25,7 @@ from ybs.core.events import Emit, ToolFinished, ToolStarted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.paths.names import shown_name
-from ybs.security.paths.path_text import quoted, spelled
+from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
@@ -177,7 +177,7 @@ class _Permission:
                 paths=tuple(path for each in shown for path in each.paths),
             )
         found = self._found()
-        names = ", ".join(spelled(roots.show(path)) for path in found)
+        names = ", ".join(quoted(roots.show(path)) for path in found)
         paths = tuple(shown_name(str(path)) for path in found)
         if self.effect == "delete" and found:
             body = "\n".join(map(self._removal, wish.paths))

@@ -81,8 +81,9 @@ def _text_of(question: OpenQuestion) -> str:
     language = "diff" if question.preview.startswith("--- ") else ""
     body = fenced(shown_whole(question.preview), language) if question.preview else ""
     lines = [] if question.choices is not None else [body]
-    lines += [f"Asked because {unabridged(question.reason)}."] if question.reason else []
-    lines += [f"**Warning: {unabridged(each)}**" for each in question.warnings]
+    # Names in them are chosen by others, and an editor draws Markdown.
+    lines += [fenced(f"Asked because {unabridged(question.reason)}.")] if question.reason else []
+    lines += [f"**Warning**\n{fenced(unabridged(each))}" for each in question.warnings]
     return "\n\n".join(filter(None, lines)) or unabridged(question.title)
 
 

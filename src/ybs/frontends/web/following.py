@@ -25,6 +25,7 @@ from ybs.security.unicode import printable
 from ybs.session.feed import PIECES
 from ybs.session.hub import Shared
 from ybs.session.inbox import InboxLine, Sender, to_type
+from ybs.session.injection import as_words
 from ybs.session.reply import Outcome, Reply
 from ybs.transcripts.replay import Replay
 
@@ -414,9 +415,10 @@ class Followed(Sender):
 
 
 def back_of(lines: list[InboxLine]) -> Record:
-    """Return the prompt text for lines that go back, and what of it nobody typed (`given`)."""
+    """Return the prompt text for lines that go back, as `text` alone and as `words` before others; `given` is what of it nobody typed."""
     given = "\n".join(filter(None, (line.brought for line in lines)))
-    return {"text": to_type(lines) if lines else "", "given": given}
+    text = to_type(lines) if lines else ""
+    return {"text": text, "words": as_words(text), "given": given}
 
 
 def _line(record: Record) -> bytes:

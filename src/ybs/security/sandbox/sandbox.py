@@ -15,6 +15,7 @@ from ybs.core.remedies import Remedy
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.own_code import OWN_CODE as WHY_OWN_CODE
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.path_text import quoted
 from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Backend, Need, Starter
 
 if TYPE_CHECKING:
@@ -325,13 +326,13 @@ class Sandbox(Starter):
         )
         if refused and (exit_code or not attempts.is_watching):
             wants = "it wants to write" if is_held_by_mounts else "it was refused something"
-            return Need(f"{wants}: {_line_at(said, refused.start())}")
+            return Need(f"{wants}: {_line_at(said, refused.start())!r}")
         return None
 
     def _named(self, paths: Sequence[str]) -> str:
         """Write paths as the person knows them, a few of them."""
         top = f"{self._folder}/"
-        shown = [shown_name(path.removeprefix(top)) for path in paths[:_MOST_NAMED]]
+        shown = [quoted(shown_name(path.removeprefix(top))) for path in paths[:_MOST_NAMED]]
         more = len(paths) - len(shown)
         return ", ".join(shown) + (f" and {more} more" if more else "")
 

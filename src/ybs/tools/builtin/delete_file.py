@@ -15,7 +15,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import remark_on_name, shown_name
 from ybs.security.paths.opening import OpenEntry
-from ybs.security.paths.path_text import path_of
+from ybs.security.paths.path_text import path_of, quoted
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.changes import file_change, text_diff
@@ -59,7 +59,7 @@ class DeleteFile(BuiltInTool):
         except OSError as error:
             raise failure(error, shown) from error
         self._shown[arguments] = _mark(status)
-        return Preview(title=f"Delete {shown}", body=body, paths=(shown_name(str(path)),))
+        return Preview(title=f"Delete {quoted(shown)}", body=body, paths=(shown_name(str(path)),))
 
     async def run(
         self, arguments: DeleteFileArguments, print_live: Callable[[str], None]

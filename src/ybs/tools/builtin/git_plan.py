@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from ybs.git import moves as git_moves
 from ybs.git.client import StatusLine
 from ybs.git.hardening import plain_message
 from ybs.git.hooks import AFTER_CHECKOUT, COMMIT_HOOKS, left_undone
+from ybs.security.paths.path_text import quoted
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 
@@ -123,7 +125,7 @@ class WorkTree:
 
     def listed(self, names: Iterable[str]) -> str:
         """Name a few files."""
-        return listed(map(self.show, names))
+        return listed(quoted(self.show(name)) for name in names)
 
     async def described(self, rows: Sequence[StatusLine], *, is_staged: bool = False) -> str:
         """Name each file with what a commit of it changes, one in a line; with `is_staged`, as the index has it."""
@@ -292,7 +294,9 @@ async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> 
         rows = await _changed(tree, paths)
     body = await tree.described(rows, is_staged=is_index)
     title = f"Commit {_files(tree, rows)}"
-    body = f"{printable(message)}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
+    # As git's log has it: no line of the message begins as one of a diff does.
+    said = indent(printable(message), "    ")
+    body = f"{said}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
     return GitPlan(action="commit", title=title, body=body, names=_names(rows))
 
 

@@ -15,6 +15,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.threads import in_thread
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
+from ybs.security.paths.path_text import quoted
 from ybs.tools.builtin.base import BuiltInTool, positive
 from ybs.tools.reading.images import image_of, media_type_of
 from ybs.tools.searching.walk import Deadline
@@ -77,7 +78,7 @@ class ReadFile(BuiltInTool):
     def preview(self, arguments: ReadFileArguments) -> Preview:
         """Name the file."""
         path, shown = self.target(arguments)
-        return Preview(title=f"Read {shown}", paths=(shown_name(str(path)),))
+        return Preview(title=f"Read {quoted(shown)}", paths=(shown_name(str(path)),))
 
     async def run(
         self, arguments: ReadFileArguments, print_live: Callable[[str], None]

@@ -10,6 +10,7 @@ from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.ports import Preview
 from ybs.security.paths.names import shown_name
+from ybs.security.paths.path_text import quoted
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.diff import Diff, change_of, diff_of
 from ybs.tools.reading.document import TextFile, is_binary, printable
@@ -36,7 +37,7 @@ class FileEdit(Struct, frozen=True, kw_only=True):
         """The change as the person sees it before saying yes."""
         verb = "Create" if self.before is None else "Edit" if self.replacements else "Overwrite"
         return Preview(
-            title=f"{verb} {self.shown} ({self.diff.counts}){self.fuzzy}",
+            title=f"{verb} {quoted(self.shown)} ({self.diff.counts}){self.fuzzy}",
             body=self.diff.text,
             paths=(shown_name(str(self.path)),),
         )

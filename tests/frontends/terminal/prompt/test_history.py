@@ -210,6 +210,10 @@ async def test_words_that_were_taken_back_are_not_written_down_whichever_way_the
     take("hi there")
     take("as @mine.py, see @~/private.txt, for how")  # Up brings it back
     take("the end of it: @~/private.txt!")
+    draft.offer("@a " * 200 + "@~/hidden.txt")  # behind more than a message attaches
+    draft.clear()
+    take("@~/hidden.txt")
+    take("@b " * 200 + "@~/hidden.txt")
     take("and @mine.py")
     draft.text = "left with '@~/private.txt' in it"
     draft.keep()

@@ -126,6 +126,17 @@ def test_of_a_servers_tool_nothing_is_said_that_its_entry_may_say_otherwise() ->
     assert wish(question, "/srv/shop", "sandbox", HOST) == said
 
 
+def test_only_a_command_is_said_to_run_in_the_sandbox_of_the_session() -> None:
+    title = "Call build of the MCP server tools"
+    question = question_of("mcp__tools__build", "execute", '{"x": 1}', title=title)
+    question = replace(question, reason="its server runs without a sandbox")
+    assert drawn(question) == (
+        "? mcp__tools__build wants to call build of the MCP server tools:\n\n"
+        '    {"x": 1}\n\n  its server runs without a sandbox'
+    )
+    assert drawn(question_of("mcp__tools__build", "execute", "", title=title)).endswith("tools?")
+
+
 def test_a_question_of_a_sub_agent_names_it_and_the_home_folder_is_the_sessions() -> None:
     question = replace(question_of(), agent="scout\n\x1b")
     assert (
@@ -153,6 +164,17 @@ def test_a_note_is_shown_whole_whatever_its_lines_begin_with() -> None:
     question = question_of("memorize", "write", body, title="Keep this for later sessions")
     shown = drawn(question).split("\n\n", 1)[1]
     assert [line.strip().removeprefix("+") for line in shown.split("\n")] == note.split("\n")
+
+
+@every_row("height", [10, 24, 50])
+def test_of_a_note_and_of_a_message_no_line_is_folded(height: int) -> None:
+    lines = [f"{each} of many" for each in range(70)]
+    for body in ("\n".join(f"+{line}" for line in lines), "\n".join(f"    {e}" for e in lines)):
+        question = question_of("memorize", "write", body, title="Keep this for later sessions")
+        shown = drawn(question, height=height)
+        assert [line for line in lines if line not in shown] == []
+        assert "ctrl-o" not in shown
+        assert "(70 lines above)" in " ".join(shown.split())
 
 
 NEW_FILE = "--- /dev/null\n+++ a.py\n@@ -0,0 +1,400 @@\n" + "\n".join(f"+l{n}" for n in range(400))

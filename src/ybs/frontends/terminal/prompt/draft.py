@@ -7,7 +7,7 @@ from prompt_toolkit.buffer import Buffer
 
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.paste import Pastes, clean, has_folded
-from ybs.session.injection import NO_COMMAND
+from ybs.session.injection import NO_COMMAND, as_words
 from ybs.session.mentions import named_in, paths_in
 
 #: Bytes of another encoding than the terminal's.
@@ -69,7 +69,9 @@ class PromptDraft(Buffer):
         Another session could not tell that the person never typed it, however it came here again.
         """
         label = self.pastes.label(text)
-        is_own = not self._taken_back or self._taken_back.isdisjoint(paths_in(named_in(label)))
+        is_own = not self._taken_back or self._taken_back.isdisjoint(
+            paths_in(named_in(label, most=None))
+        )
         return label if is_own else ""
 
     def paste(self, text: str) -> None:
@@ -93,7 +95,7 @@ class PromptDraft(Buffer):
         """Put words that were taken back into the prompt, unless something else is typed there already."""
         if not self.text:
             self.give(text)
-            self._taken_back |= paths_in(named_in(text)) - self._named_before()
+            self._taken_back |= paths_in(named_in(text, most=None)) - self._named_before()
 
     def _named_before(self) -> set[str]:
         """Return what the lines before this one name."""
@@ -110,9 +112,10 @@ class PromptDraft(Buffer):
         super().insert_text(data, overwrite, move_cursor, fire_event)
 
     def set(self, text: str, *, keeps: bool = False) -> None:
-        """Put words into the prompt; `keeps` what is there behind them."""
+        """Put words into the prompt; `keeps` what is there behind them, which is never a part of a command then."""
         self.save_to_undo_stack()
-        self.text = "\n".join(filter(None, [text, self.text if keeps else ""]))
+        behind = self.text if keeps else ""
+        self.text = as_words(f"{text}\n{behind}") if text and behind else text or behind
         self.cursor_position = len(self.text)
 
     def clear(self) -> None:

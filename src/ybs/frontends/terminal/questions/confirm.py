@@ -211,7 +211,7 @@ class PendingQuestion(Silence):
 def question_text(question: Question, state: Status, host: Host, canvas: Canvas) -> str:
     """Draw the question: who wants what where, and what to beware of.
 
-    A command is shown whole; of a change as much as the screen has rows for, and which key shows the rest.
+    All is shown whole, but of the change of a file as much as the screen has rows for, and which key shows the rest.
     """
     width, height, paint, signs = canvas.width() - 1, canvas.height(), canvas.paint, canvas.signs
     who = f"{signs.question} {wish(question, state.folder, state.sandbox, host)}"
@@ -241,8 +241,7 @@ def wish(question: Question, folder: str, sandbox: str, host: Host) -> str:
         return asker[:1].lower() + asker[1:]
     if question.agent != MAIN:
         name = f"{name} of the sub-agent {one_line(question.agent)}"
-    # Around a tool of a server is what its entry says, which stands among the reasons.
-    if question.effect == "execute" and not question.call.name.startswith("mcp__"):
+    if _is_command(question):
         is_closed = question.offers_network and not question.needs_network
         sandbox = f"{sandbox}, no network" if is_closed else sandbox
         said = preview.title.removeprefix("Run a shell command")  # a folder's name may stand behind
@@ -431,6 +430,7 @@ def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str
     )
     if question.effect in ("write", "edit") or is_removal:
         lines = diff_lines(body, width, paint, signs) if body else []
+        most = most if body.startswith("--- ") else 0  # only the change of a file is shortened
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
         return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
@@ -443,8 +443,12 @@ def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str
 
 def _has_more(question: Question) -> bool:
     """Return whether there is more to show than the title says."""
-    is_said = question.effect != "execute" and question.choices is None
-    return question.preview.body != "" or not is_said
+    return question.preview.body != "" or _is_command(question) or question.choices is not None
+
+
+def _is_command(question: Question) -> bool:
+    """Return whether the sandbox of the session, in its folder, is what runs it: a server or another's tool has its own."""
+    return question.effect == "execute" and question.call.name == "run_shell"
 
 
 def _below(

@@ -327,7 +327,7 @@ function takeReply(record) {
 }
 function draft(text) { $('prompt').value = text; grow(); }
 function takeDraft(record) { if (record.draft) { draft(record.draft); given = record.draft; } }
-function takeBack(record) { if (record.text) draft(joined(record.text, $('prompt').value)); given = joined(record.given, given); }
+function takeBack(record) { const typed = $('prompt').value; if (record.text) draft(typed ? joined(record.words, typed) : record.text); given = joined(record.given, given); }
 const joined = (...texts) => texts.filter(Boolean).join('\n');
 const submit = doing(async queue => {
   const text = $('prompt').value;
