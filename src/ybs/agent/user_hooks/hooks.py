@@ -252,9 +252,10 @@ class UserHooks(TurnHook):
         for named in filter(None, map(arguments.get, ("file_path", "path"))):
             try:
                 asked = roots.folder / path_of(str(named))
-                real = roots.resolve(str(named))
-            except OutsideRoots as outside:
-                real = Path(outside.path)
+                try:
+                    real = roots.resolve(str(named))
+                except OutsideRoots as outside:
+                    real = Path(outside.path)
             except ToolError:
                 return None
             for path in (Path(os.path.normpath(asked)), real):
