@@ -72,7 +72,8 @@ async def test_a_command_is_asked_about_with_what_is_around_it(
     keyboard: int, project: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     os.close(keyboard)
-    await ask(replace(QUESTION, effect="execute"), "reduced sandbox")
+    command = replace(QUESTION.call, name="run_shell")
+    await ask(replace(QUESTION, call=command, effect="execute"), "reduced sandbox")
     assert ", reduced sandbox:\n" in capsys.readouterr().err
 
 
