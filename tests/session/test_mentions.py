@@ -479,3 +479,9 @@ async def test_a_path_that_leads_nowhere_is_told_and_what_is_no_path_is_not(desk
         if found != ([f"Not attached: there is no file that matches {told}"] if told else []):
             wrong.append(f"{words}: {found}")
     assert wrong == []
+
+
+def test_a_name_behind_which_very_many_signs_stand_is_read_in_few_ways():
+    (readings,) = mentions_in("@notes.md" + "." * 100_000)
+    assert len(readings) == 41
+    assert readings[-1].path == "notes.md"

@@ -19,6 +19,7 @@ _OPEN = lazy(rf'{_START}@(?:"((?:\\"|[^"\n])*)|((?:[^\s@"]\S*)?))$')
 _LINES = lazy(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 #: Signs that end a sentence or close a bracket more often than they end a name.
 _AFTER = ".,;:!?)]}>'\"`"
+_MOST_SIGNS = 40
 #: Where the path alone would be read as something else: it needs quotes.
 _NEEDS_QUOTES = lazy(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
 _ENDING = r"\.(?i:png|jpe?g|gif|webp)"
@@ -118,14 +119,13 @@ def _readings_of(found: re.Match[str]) -> tuple[MentionReading, ...]:
 
 def _readings(text: str, *, is_quoted: bool) -> tuple[MentionReading, ...]:
     readings: list[MentionReading] = []
-    while text:
-        readings.append(MentionReading(text))
-        if lines := _LINES().fullmatch(text):
+    shortest = len(text if is_quoted else text.rstrip(_AFTER))
+    for end in range(min(len(text), shortest + _MOST_SIGNS), max(shortest, 1) - 1, -1):
+        name = text[:end]
+        readings.append(MentionReading(name))
+        if lines := _LINES().fullmatch(name):
             first = max(int(lines[2]), 1)
             readings.append(MentionReading(lines[1], first, max(int(lines[3] or first), first)))
-        if is_quoted or text[-1] not in _AFTER:
-            break
-        text = text[:-1]
     return tuple(readings)
 
 
