@@ -160,9 +160,10 @@ def test_what_goes_on_in_the_background_is_asked_about():
     asked = decide(policy, "run_shell", command="python3 -m http.server", in_background=True)
     assert isinstance(asked, Ask)
     assert asked.reason == "it goes on in the background"
-    policy.mode = "deny"
-    assert word(decide(policy, "run_shell", command="ls")) == "allow"
-    assert word(decide(policy, "run_shell", command="ls", in_background=True)) == "deny"
+    for mode in ("plan", "deny"):
+        policy.mode = mode
+        assert word(decide(policy, "run_shell", command="ls")) == "allow"
+        assert word(decide(policy, "run_shell", command="ls", in_background=True)) == "deny"
 
 
 def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command():
