@@ -342,6 +342,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | rules `cp *`, `cd *`, `git push *`, `git checkout *` and `git commit *`: into `.git/hooks`, `cd` alone, `vendor` for `vendor.git`, a checkout before a commit | ran outside, unasked: those of git are held by `tests/session/test_outside_sandbox.py`, no rule lets the others out any more |
 | settings of git that name programs (`remote.*.receivepack`, `gpg.ssh.defaultKeyCommand`, `pager.*`) and variables (`GIT_SSH`), by a rule `git *` | ran what had changed: held by `tests/security/test_git_settings.py` |
 | two `cd` in a row, `cd` into a bare repository, by a rule `cd *` and `git *` | took the other repository: held by `tests/session/test_outside_sandbox.py` |
+| the project installed beside ybs as editable: from a folder called `site-packages` (a layer of AWS Lambda), or by a finder of setuptools that maps `msvcrt` or `keyring` | was loaded by ybs: what such a folder is called says nothing, and such finders are asked only for what brings something: held by `tests/config/test_editables.py` |
 | 120 disguised arguments, 135 commands of other programs after a change, 40 variables; 20 ways of piping, words taken back in the terminal, 65 disguises and 38 places of a token | held |
 | a model's answer with a heading `## You` | passed for the person's words in exports: held by `tests/commands/test_conversation.py` |
 | fifos and 30 GB files in 25 places of a repository with 12 subcommands; bombs as PDF, notebook, PNG and JSON; closed streams, no home folder, umask 000 | held |
