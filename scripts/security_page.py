@@ -343,6 +343,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | settings of git that name programs (`remote.*.receivepack`, `gpg.ssh.defaultKeyCommand`, `pager.*`) and variables (`GIT_SSH`), by a rule `git *` | ran what had changed: held by `tests/security/test_git_settings.py` |
 | two `cd` in a row, `cd` into a bare repository, by a rule `cd *` and `git *` | took the other repository: held by `tests/session/test_outside_sandbox.py` |
 | the project installed beside ybs as editable: from a folder called `site-packages` (a layer of AWS Lambda), or by a finder of setuptools that maps `msvcrt` or `keyring` | was loaded by ybs: what such a folder is called says nothing, and such finders are asked only for what brings something: held by `tests/config/test_editables.py` |
+| a plug-in of the project that is linked into a part of a package (`flit install --symlink`), or that a finder without a list leads to (`editables` of hatchling and pdm); `write_file` in `accept-edits` | was written, and the next ybs ran it: held by `tests/security/test_own_code.py` |
 | 120 disguised arguments, 135 commands of other programs after a change, 40 variables; 20 ways of piping, words taken back in the terminal, 65 disguises and 38 places of a token | held |
 | a model's answer with a heading `## You` | passed for the person's words in exports: held by `tests/commands/test_conversation.py` |
 | fifos and 30 GB files in 25 places of a repository with 12 subcommands; bombs as PDF, notebook, PNG and JSON; closed streams, no home folder, umask 000 | held |
