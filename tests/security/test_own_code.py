@@ -688,6 +688,19 @@ def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in
     assert not any("gone" in each for each in own_code._programs())  # pyright: ignore[reportPrivateUsage]
 
 
+def test_packages_of_another_environment_in_which_ybs_looks_are_code(monkeypatch, tmp_path: Path):
+    """`uv run --with ybs` looks in those of the project's environment, by a line of code in a `*.pth`."""
+    packages, source = f"{tmp_path}/.venv/lib/site-packages", f"{tmp_path}/src"
+    named = f"{tmp_path}/other/lib/site-packages"
+    monkeypatch.setattr(sys, "path", [*sys.path, packages, source, named])
+    monkeypatch.setenv("PYTHONPATH", f"/else:{named}")
+    look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
+    assert packages not in look.__wrapped__().folders  # of a program that embeds ybs
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    found = look.__wrapped__().folders
+    assert {packages, source, named} & found == {packages}
+
+
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):
     import site
 

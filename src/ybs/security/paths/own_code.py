@@ -214,8 +214,11 @@ def _programs() -> Iterator[str]:
 
 
 def _more_folders() -> Iterator[str]:
-    """Yield the folders of programs (a `pyvenv.cfg` beside Python leads it elsewhere), of the script `ybs`, and of compiled modules."""
+    """Yield the folders of programs (a `pyvenv.cfg` beside Python leads it elsewhere), of the script `ybs`, of compiled modules, and of another environment's packages."""
     yield from (f"{prefix}/bin" for prefix in _prefixes())
+    if is_program():  # added by code in a `*.pth`, as by `uv run --with`; what the variable names is loaded no more
+        named = {*map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+        yield from (e for e in sys.path if e.endswith("-packages") and e not in named)
     if is_program() and os.path.isfile(sys.argv[0]):  # noqa: PTH113
         script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
         if script in sys.path:  # where Python looks first
