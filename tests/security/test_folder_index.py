@@ -68,6 +68,16 @@ def test_what_runs_later_is_found_at_any_depth_but_not_among_dependencies(projec
     assert names(project, found.held) == [".envrc"]
 
 
+def test_what_python_looks_for_is_found_in_the_folder_of_an_editable_install_among_dependencies(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "way").symlink_to(project)
+    monkeypatch.setattr(folder_index, "left_out", [f"{tmp_path}/way/layer/site-packages"])
+    files = [f"{each}/sitecustomize.py" for each in ("layer/site-packages", "vendor/site-packages")]
+    plant(project, *files, "layer/site-packages/vendor/x/msvcrt.py")
+    assert names(project, FolderIndex(str(project)).look().autorun) == files[:1]
+
+
 @pytest.mark.usefixtures("settled")
 def test_a_link_of_the_name_of_a_module_that_python_looks_for_may_be_that_package(project: Path):
     (project / "src").mkdir()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 from venv import EnvBuilder
@@ -21,6 +22,7 @@ from security import swapping
 from security.test_planted_programs import MODULES, PROGRAMS
 from serving import serving
 from ybs.checkpoints.planning import is_ours
+from ybs.config import editables
 from ybs.config.installed import EntryPoint
 from ybs.core.messages import ToolCall
 from ybs.finder import ModuleFinder as OwnFinder
@@ -580,9 +582,11 @@ def test_what_ybs_itself_has_loaded_from_elsewhere_is_code_too(monkeypatch):
     package.__file__, package.__path__ = "/p/made_package/__init__.py", ["/p/made_package"]
     module: Any = type(sys)("made_module")
     module.__file__ = "/p/made_module.py"
-    for each in (package, module):
+    inside: Any = type(sys)("made_namespace.inside")  # what is around it has no file
+    inside.__file__, inside.__path__ = "/q/made/inside/__init__.py", ["/q/made/inside"]
+    for each in (package, module, inside):
         monkeypatch.setitem(sys.modules, each.__name__, each)
-    made = {"/p/made_package", "/p/made_module.py"}
+    made = {"/p/made_package", "/p/made_module.py", "/q/made/inside"}
     look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
     assert made.isdisjoint(look.__wrapped__().folders)
     monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
@@ -599,9 +603,60 @@ def test_a_plugin_that_a_finder_leads_to_is_code_before_it_is_loaded(monkeypatch
         (tmp_path / f"{name}.py").touch()
     entry = EntryPoint(package="p", group="ybs.wires", name="x", value="acme.core.wire:X")
     monkeypatch.setattr("ybs.config.installed.installed", lambda: [entry])
-    assert list(plugins()) == []
+    assert list(plugins(has_links=False)) == []
     monkeypatch.setattr(sys, "meta_path", [Finder()])
-    assert list(plugins()) == [f"{tmp_path}/core.py"]
+    assert list(plugins(has_links=False)) == [f"{tmp_path}/core.py"]
+
+
+def test_a_plugin_is_held_where_a_finder_says_that_it_lies(monkeypatch, tmp_path: Path):
+    """As those of the package `editables`, which say it only when they are asked."""
+    plugins: Any = own_code._plugins  # pyright: ignore[reportPrivateUsage]
+    places = {"acme": tmp_path / "acme/__init__.py", "single": tmp_path / "single.py"}
+    for path in places.values():
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    class Redirecting:
+        @staticmethod
+        def find_spec(name: str, path: object) -> Any:
+            assert path is None
+            if name == "odd":
+                raise ValueError(name)
+            return spec_from_file_location(name, places[name]) if name in places else None
+
+    values = ("acme.wire:X", "single:X", "odd:X", "nowhere:X")
+    entries = [EntryPoint(package="p", group="ybs.wires", name=e, value=e) for e in values]
+    monkeypatch.setattr("ybs.config.installed.installed", lambda: entries)
+    monkeypatch.setattr(own_code, "finders", [Redirecting])
+    monkeypatch.setattr(editables, "finders", own_code.finders)
+    assert set(plugins(has_links=False)) == {f"{tmp_path}/acme", f"{tmp_path}/single.py"}
+    assert own_code.editable_folders() == list(dict.fromkeys(own_code.left_out))
+
+
+def test_a_plugin_that_lies_in_a_linked_part_of_a_package_is_held(monkeypatch, tmp_path: Path):
+    """`flit install --symlink` of a module `ns.plug`; and the same where `ns` has a file of its own."""
+    packages, source = tmp_path / "site-packages", tmp_path / "project/src/plug"
+    source.mkdir(parents=True)
+    for name in ("ns", "ns/more", "old", "no-name", "whole"):
+        (packages / name).mkdir(parents=True)
+    for name in ("old", "whole"):
+        (packages / name / "__init__.py").touch()
+    for name in ("ns/plug", "ns/more/plug", "old/plug", "no-name/plug"):
+        (packages / name).symlink_to(source)
+    links: Any = own_code._links  # pyright: ignore[reportPrivateUsage]
+    assert set(links(str(packages))) == {f"{packages}/ns/plug", f"{packages}/ns/more/plug"}
+    entry = EntryPoint(package="p", group="ybs.tools", name="x", value="old.plug.tool:X")
+    monkeypatch.setattr("ybs.config.installed.installed", lambda: [entry])
+    monkeypatch.setattr("ybs.config.installed.site_folders", lambda: [str(packages)])
+    monkeypatch.setattr(own_code, "module_folders", lambda: [str(packages)])
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
+    assert str(source) in look.__wrapped__().folders
+    for link in ("ns/plug", "ns/more/plug"):
+        (packages / link).unlink()
+    (packages / "linked.py").symlink_to(source)
+    plugins: Any = own_code._plugins  # pyright: ignore[reportPrivateUsage]
+    assert list(plugins(has_links=True)) == [f"{packages}/old", f"{packages}/old/plug"]
 
 
 def test_what_a_link_among_the_packages_leads_to_is_code_too(monkeypatch, tmp_path: Path):
@@ -631,6 +686,19 @@ def test_the_folder_of_the_script_that_started_ybs_is_code_where_python_looks_in
     monkeypatch.setattr(sys, "argv", ["gone"])
     assert "" not in programs()
     assert not any("gone" in each for each in own_code._programs())  # pyright: ignore[reportPrivateUsage]
+
+
+def test_packages_of_another_environment_in_which_ybs_looks_are_code(monkeypatch, tmp_path: Path):
+    """`uv run --with ybs` looks in those of the project's environment, by a line of code in a `*.pth`."""
+    packages, source = f"{tmp_path}/.venv/lib/site-packages", f"{tmp_path}/src"
+    named = f"{tmp_path}/other/lib/site-packages"
+    monkeypatch.setattr(sys, "path", [*sys.path, packages, source, named])
+    monkeypatch.setenv("PYTHONPATH", f"/else:{named}")
+    look: Any = own_code._code  # pyright: ignore[reportPrivateUsage]
+    assert packages not in look.__wrapped__().folders  # of a program that embeds ybs
+    monkeypatch.setattr(sys, "meta_path", [OwnFinder()])
+    found = look.__wrapped__().folders
+    assert {packages, source, named} & found == {packages}
 
 
 def test_packages_of_the_user_and_a_folder_of_compiled_modules_belong_to_it(monkeypatch):

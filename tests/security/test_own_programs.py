@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -534,6 +535,48 @@ def test_the_repository_around_a_folder_is_the_outermost_below_the_home_folder(t
     found = {each for each in worked_in if each.startswith(str(tmp_path))}
     ours = {home / "src/a/b", home / "src/a", other / "x/y", other / "x"}
     assert found == {str(each) for each in (*ours, *host.command_folders[:2])}
+
+
+def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):
+    """Made by git itself; those that only one side names are not among them."""
+    host = Host.of({"HOME": str(tmp_path / "home")})
+    main, one, two = tmp_path / "around/main", tmp_path / "one", tmp_path / "two"
+
+    def git(*words: str) -> None:
+        own = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(("git", *own, *words), check=True, capture_output=True)
+
+    git("init", "-q", str(tmp_path / "around"))
+    git("init", "-q", str(main))
+    git("-C", str(main), "commit", "-q", "--allow-empty", "-m", "x")
+    for tree in (one, two):
+        git("-C", str(main), "worktree", "add", str(tree))
+    (one / "deep").mkdir()
+    assert host.whole_projects(one / "deep") == (one, tmp_path / "around", two)
+    assert set(host.whole_projects(main)) == {tmp_path / "around", one, two}
+    git("clone", "-q", "--bare", str(main), str(tmp_path / "bare.git"))
+    git("-C", str(tmp_path / "bare.git"), "worktree", "add", str(tmp_path / "three"))
+    assert host.whole_projects(tmp_path / "three") == (tmp_path / "three", tmp_path / "bare.git")
+    environ = {"PYTHONPATH": f"{tmp_path}/around/main", "HOME": str(tmp_path / "home")}
+    for is_trusted in (False, True):
+        roots = Roots(Host.of(environ), one)
+        started = OwnPrograms(roots, lambda: is_trusted).start("x")  # noqa: B023 - it is asked now
+        assert ("PYTHONPATH" in started.environ) is is_trusted
+    (two / ".git").write_text("gitdir: /nowhere\n")
+    assert host.whole_projects(one) == (one, tmp_path / "around")
+    for said in (f"gitdir: {main}/.git/worktrees/one", "gitdir: \0", "gitdir: a/worktrees/b", ""):
+        (two / ".git").write_text(said)
+        assert host.whole_projects(two) == (two,)
+
+
+def test_the_home_folder_is_no_work_tree_of_a_project(tmp_path: Path):
+    home = tmp_path / "home"
+    for folder in (home / ".git/worktrees/w", tmp_path / "w"):
+        folder.mkdir(parents=True)
+    (home / ".git/worktrees/w/gitdir").write_text(f"{tmp_path}/w/.git\n")
+    (tmp_path / "w/.git").write_text(f"gitdir: {home}/.git/worktrees/w\n")
+    assert Host.of({"HOME": "/nowhere"}).whole_projects(tmp_path / "w") == (tmp_path / "w", home)
+    assert Host.of({"HOME": str(home)}).whole_projects(tmp_path / "w") == (tmp_path / "w",)
 
 
 def test_programs_start_in_no_folder_below_a_project(project: Path):

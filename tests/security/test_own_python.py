@@ -81,13 +81,17 @@ def test_it_knows_what_pythons_own_start_has_found_out_in_its_parent(
             assert (site.USER_SITE, bool(site.ENABLE_USER_SITE)) == (user, bool(user))
 
 
-def test_it_writes_and_reads_as_its_parent_does(monkeypatch: pytest.MonkeyPatch):
+def test_it_writes_and_reads_as_its_parent_does(project: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", None)
     assert not {"-B", "pycache_prefix=/home/u/x"} & set(python("-c", ""))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(sys, "pycache_prefix", "/home/u/x")
     assert {"-B", "pycache_prefix=/home/u/x"} <= set(python("-c", ""))
+    Host.of({}).work_in(project)  # where compiled files may be anybody's
+    for folder in (f"{project}/x", "relative"):
+        monkeypatch.setattr(sys, "pycache_prefix", folder)
+        assert f"pycache_prefix={folder}" not in python("-c", "")
     monkeypatch.setattr(sys, "pycache_prefix", None)
     for mode, given in ((0, []), (1, ["-X", "utf8"])):
         monkeypatch.setattr(sys, "flags", type("Flags", (), {"utf8_mode": mode})())

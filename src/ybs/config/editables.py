@@ -1,4 +1,4 @@
-"""Folders that editable installs add to those in which Python looks for modules (lines of `*.pth`), and in which ybs does not.
+"""Folders and finders that editable installs add to those by which Python looks for modules (lines of `*.pth`), and by which ybs does not.
 
 Such a folder is a project's `src`. A file there is loaded by whoever looks for a module of its name that nothing else has, as
 Python's library does (`msvcrt`, `nt`), so whoever writes it runs in ybs's process. A package that brings something for ybs is found there by its name, and no other.
@@ -10,30 +10,44 @@ import sys
 
 TYPE_CHECKING = False  # `typing` is not loaded yet
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib.machinery import ModuleSpec
+    from typing import Any
 
 _PACKAGES = ("site-packages", "dist-packages")
 #: The folders, as they were named.
 left_out: list[str] = []
+#: The finders: classes or objects of others than Python.
+finders: "list[Any]" = []
 #: Where packages lie that were taken back, by their names: so called in finders of editable installs, of which this has one.
 MAPPING: dict[str, str] = {}
 
 
 def leave_out() -> None:
-    """Look for modules in none of these folders from now on, in the whole process."""
-    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120 - texts throughout
+    """Look for modules in none of these folders and by none of these finders from now on, in the whole process."""
+    finders.extend(each for each in sys.meta_path if not _is_pythons(each))
+    sys.meta_path[:] = filter(_is_pythons, sys.meta_path)
+    sys.path[:] = filter(os.path.isabs, sys.path)  # others stand for a finder, or for any folder
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     usual = tuple(f"{each}/{name}/" for each in prefixes for name in ("lib", "lib64", "local/lib"))
-    odd = {
-        each
-        for each in sys.path
-        if each != own and not f"{each}/".startswith(usual) and not each.endswith(_PACKAGES)
-    }
+    own = _own()
+    odd = {each for each in sys.path if each not in own and not f"{each}/".startswith(usual)}
     if odd:
         named = _named()
         added = {each for each in odd if os.path.realpath(each) in named}
         left_out.extend(each for each in sys.path if each in added)
         sys.path[:] = [each for each in sys.path if each not in added]
+
+
+def _is_pythons(finder: object) -> bool:
+    return getattr(finder, "__module__", "").startswith("_frozen_importlib")
+
+
+def _own() -> set[str | None]:
+    """Return the folders of ybs, of what it needs, and of the user's packages. What another is called says nothing of whose it is."""
+    ours = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - texts throughout
+    needed = (each for each in sys.path if os.path.isdir(f"{each}/msgspec"))  # noqa: PTH112
+    return {ours, next(needed, None), getattr(sys.modules.get("site"), "USER_SITE", None)}
 
 
 def _named() -> set[str]:
@@ -60,7 +74,7 @@ def _lines_of(folder: str, name: str) -> set[str]:
 
 
 def take_back(module: str) -> bool:
-    """Find the package or module of this name in these folders again, and nothing else; return whether one has it.
+    """Find the package or module of this name in these folders or by these finders again, and nothing else; return whether one has it.
 
     One that has both is passed over: which of them is meant, whoever made the second would decide.
     """
@@ -68,13 +82,39 @@ def take_back(module: str) -> bool:
     is_on = any(isinstance(each, _Finder) for each in sys.meta_path)
     if is_on and top in MAPPING:
         return False
+    if place := _place_of(top):
+        MAPPING[top] = place
+        sys.meta_path += [] if is_on else [_Finder()]
+    return bool(place)
+
+
+def mapping_of(finder: object) -> dict[str, str]:
+    """Return where what a finder finds lies, by names of packages and modules, where it says so as those of setuptools do."""
+    return getattr(sys.modules.get(getattr(finder, "__module__", "")), "MAPPING", {})
+
+
+def found_by_finders(name: str) -> "ModuleSpec | None":
+    """Return what one of the finders has for a name; None where none has it. Raises what they raise."""
+    found = (each.find_spec(name, None) for each in finders)
+    return next((each for each in found if each is not None), None)
+
+
+def _place_of(top: str) -> str:
     for folder in left_out:
         path = f"{folder}/{top}"
         if os.path.isdir(path) != os.path.isfile(f"{path}.py"):  # noqa: PTH112, PTH113
-            MAPPING[top] = path
-            sys.meta_path += [] if is_on else [_Finder()]
-            return True
-    return False
+            return path
+    spec = found_by_finders(top)
+    if spec is not None:
+        return next(iter(spec.submodule_search_locations or ()), spec.origin or "")
+    return next(_below(top), "")
+
+
+def _below(name: str) -> "Iterator[str]":
+    """Yield what finders have in a package without a folder of its own."""
+    for each in finders:
+        mapping = mapping_of(each)
+        yield from (path for inside, path in mapping.items() if inside.startswith(f"{name}."))
 
 
 class _Finder:
@@ -83,8 +123,15 @@ class _Finder:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
         """Return where the package or module is; None for all that was not taken back."""
-        from importlib.machinery import PathFinder  # not before these folders are left out
+        from importlib.machinery import ModuleSpec, PathFinder  # not before these are left out
 
         del path, target
-        place = MAPPING.get(name, "")
-        return PathFinder.find_spec(name, [os.path.dirname(place)]) if place else None  # noqa: PTH120
+        folder = os.path.dirname(MAPPING.get(name, ""))  # noqa: PTH120
+        if name.partition(".")[0] not in MAPPING:
+            return None
+        if folder in left_out:
+            return PathFinder.find_spec(name, [folder])
+        is_whole = any(_below(name))
+        return found_by_finders(name) or (
+            ModuleSpec(name, None, is_package=True) if is_whole else None
+        )

@@ -4,7 +4,8 @@ https://specifications.freedesktop.org/basedir-spec/latest/ (relative values are
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
@@ -22,6 +23,7 @@ REPOSITORY_MARKS = (
     *("_darcs", ".fslckout", "_FOSSIL_"),
 )
 _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
+_MOST_OF_A_PATH = 5_000
 #: In memory: where an incognito session keeps what its commands write.
 MEMORY: Final = "/dev/shm"  # noqa: S108 - in a folder of the person's own
 #: Where models and projects may write, without links: the folders that sessions of this process work in, with the repositories around
@@ -63,7 +65,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
 
     def work_in(self, *folders: Path) -> None:
         """Note folders that hold a project, and those of commands. The home folder, and what lies above it, is the person's, and no project."""
-        wholes = {each for one in folders for each in (one.resolve(), self.whole_project(one))}
+        wholes = {each for one in folders for each in (one.resolve(), *self.whole_projects(one))}
         homes = (self.home, self.home.resolve())
         roots = [e for e in wholes if not any(home.is_relative_to(e) for home in homes)]
         worked_in.update(map(str, roots))
@@ -80,6 +82,19 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
             if any(os.path.lexists(each / mark) for mark in REPOSITORY_MARKS):
                 return each
         return folder
+
+    def whole_projects(self, folder: Path) -> tuple[Path, ...]:
+        """Return the whole project of a folder, and those of all other work trees that git has of a repository in it.
+
+        Their files came from the same place. One that holds the home folder is the person's own.
+        """
+        folder, whole = folder.resolve(), self.whole_project(folder)
+        tops = [each for each in (folder, *folder.parents) if each.is_relative_to(whole)]
+        trees = [self.whole_project(tree) for top in tops for tree in _work_trees(top)]
+        home = self.home.resolve()
+        return whole, *(
+            e for e in dict.fromkeys(trees) if e != whole and not home.is_relative_to(e)
+        )
 
     @property
     def user_config_file(self) -> Path:
@@ -149,6 +164,36 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         if place == own:
             return "~"
         return f"~/{place.relative_to(own)}" if own in place.parents else path
+
+
+def _work_trees(top: Path) -> Iterator[Path]:
+    """Yield the work trees of a repository that the top is one of, those that git's folder and the tree itself both say are.
+
+    Where the repository has no work tree of its own, its folder is one of them.
+    """
+    folder, common = _named_in(top / ".git") or top / ".git", None
+    if folder.parent.name == "worktrees" and _named_in(folder / "gitdir") == top / ".git":
+        common = folder.parent.parent
+        above = (each.parent for each in (common, *common.parents) if each.name == ".git")
+        yield next(above, common)
+    with suppress(OSError):  # most have none
+        for each in os.scandir((common or folder) / "worktrees"):
+            mark = _named_in(Path(each.path) / "gitdir")
+            if mark is not None and _named_in(mark) == Path(each.path).resolve():
+                yield mark.parent
+
+
+def _named_in(file: Path) -> Path | None:
+    """Return the path that a file of git's says, the links on its way resolved; None where there is no such file."""
+    try:
+        if not file.is_file():
+            return None
+        with file.open(errors="surrogateescape") as opened:
+            text = opened.read(_MOST_OF_A_PATH)
+        path = file.parent / text.removeprefix("gitdir:").strip("\n ")
+        return path.parent.resolve() / path.name if text and "\0" not in text else None
+    except (OSError, ValueError, RuntimeError):
+        return None
 
 
 def memory_folder() -> Path:

@@ -157,10 +157,11 @@ def python(option: str, target: str, *words: str, options: Sequence[str] = ()) -
     """
     if not sys.executable:
         raise FileNotFoundError(ENOENT, "there is no Python to start")
+    compiled = sys.pycache_prefix or ""
     as_here = [
         *(("-B",) if sys.dont_write_bytecode else ()),
         *(("-X", "utf8") if sys.flags.utf8_mode else ()),
-        *(("-X", f"pycache_prefix={sys.pycache_prefix}") if sys.pycache_prefix else ()),
+        *(("-X", f"pycache_prefix={compiled}") if is_away(compiled, worked_in) else ()),
     ]
     given = [_lines(each) for each in (_own_path(), _prefixes(), own_code.editable_folders())]
     own = (sys.executable, "-I", "-S", *as_here, *options, _BEGINNING, *given)

@@ -68,7 +68,7 @@ class OwnPrograms:
 
     @property
     def _projects(self) -> tuple[str, ...]:
-        """The project's folder, and where it is a copy, that of the project; each with the repository around it."""
+        """The project's folder, and where it is a copy, that of the project; each with the repository around it, and its other work trees."""
         return self._wholes(each for each in (self._roots.folder, self._original) if each)
 
     def _untrusted(self) -> list[str]:
@@ -79,8 +79,8 @@ class OwnPrograms:
 
     def _wholes(self, folders: Iterable[Path]) -> tuple[str, ...]:
         host = self._roots.host
-        both = ((each, host.whole_project(each)) for each in folders)
-        return tuple(dict.fromkeys(str(each) for pair in both for each in pair))
+        all_of_them = ((each, *host.whole_projects(each)) for each in folders)
+        return tuple(dict.fromkeys(str(each) for some in all_of_them for each in some))
 
 
 def start_folder(host: Host, key: str) -> Path:

@@ -13,6 +13,7 @@ from time import monotonic, time_ns
 
 from msgspec import Struct
 
+from ybs.config.editables import left_out
 from ybs.security.paths.autorun import MODULES, NAMES, kind_of
 from ybs.security.paths.git_names import PARTS, REPOSITORIES, is_repository
 
@@ -121,8 +122,15 @@ class _Below:
             f"{self.path}/{name}",
             depth=self.depth + 1,
             is_autorun=self.is_autorun or kind_of(lower, self.name) is not None,
-            is_installed=self.is_installed or lower in _DEPENDENCIES,
+            is_installed=(self.is_installed or lower in _DEPENDENCIES)
+            and f"{self.path}/{name}" not in _looked_in(tuple(left_out)),
         )
+
+
+@cache
+def _looked_in(folders: tuple[str, ...]) -> frozenset[str]:
+    """Return folders of editable installs without links: Python looks in them at each start, whatever they are called and lie in."""
+    return frozenset(map(os.path.realpath, folders))
 
 
 @cache

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from ybs.config.editables import left_out
+from ybs.config.editables import finders, found_by_finders, left_out, mapping_of
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.steps import steps
 
@@ -95,11 +95,13 @@ def _finds_in(finder: object, root: str) -> bool:
 @cache
 def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
-    for path in module_folders():
-        for each in (path, *(_links(path) if path.endswith("-packages") else ())):
-            folders.update(steps(each, has_turns=False))
-    for path in (*_more_folders(), *((*_loaded(folders), *_plugins()) if is_program() else ())):
+    modules = list(module_folders())
+    links = [each for path in modules if path.endswith("-packages") for each in _links(path)]
+    for path in (*modules, *links, *_more_folders()):
         folders.update(steps(path, has_turns=False))
+    if is_program():
+        for path in (*_loaded(folders), *_plugins(has_links=bool(links))):
+            folders.update(steps(path, has_turns=False))
     for path in _programs():
         prefixes.update(steps(path, has_turns=False))
     return _Code(frozenset(folders), frozenset(prefixes))
@@ -133,13 +135,22 @@ def _site_folders() -> list[str]:
     return [*site.getsitepackages(), *([user] if user else ())]
 
 
-def _links(folder: str) -> list[str]:
-    """Return the links in a folder of modules: packages that were installed by a link to where somebody works on them."""
+def _links(folder: str) -> Iterator[str]:
+    """Yield the links in a folder of modules, and in packages there without a file of their own: what was installed by a link to where somebody works on it."""
     try:
         with os.scandir(folder) as entries:
-            return [each.path for each in entries if each.is_symlink()]
+            found = list(entries)
     except OSError:  # missing
-        return []
+        return
+    for each in found:
+        if each.is_symlink():
+            yield each.path
+        elif (
+            each.name.isidentifier()
+            and each.is_dir()
+            and not os.path.lexists(f"{each.path}/__init__.py")
+        ):
+            yield from _links(each.path)
 
 
 def is_program() -> bool:
@@ -148,33 +159,44 @@ def is_program() -> bool:
 
 
 def _loaded(folders: Collection[str]) -> Iterator[str]:
-    """Yield packages loaded from elsewhere that bring plugins, from an editable install."""
+    """Yield packages and modules loaded from elsewhere that bring plugins, from an editable install."""
     known = tuple(f"{folder}/" for folder in folders)
-    for name, module in list(sys.modules.items()):
+    for module in list(sys.modules.values()):
         file: str | None = getattr(module, "__file__", None)
-        if file and "." not in name and not file.startswith(known):
+        if file and not file.startswith(known):
             yield os.path.dirname(file) if hasattr(module, "__path__") else file  # noqa: PTH120
 
 
-def _plugins() -> Iterator[str]:
-    """Yield packages of editable installs that bring plugins, loaded or not: the next start may load them."""
+def _plugins(*, has_links: bool) -> Iterator[str]:
+    """Yield packages that bring plugins, loaded or not, and those around them: the next start may load them from where they lie."""
     maps = _mappings()
-    if not (left_out or any(maps)):
+    if not (has_links or left_out or finders or any(maps)):
         return
-    from ybs.config.installed import installed  # few have editable installs
+    from ybs.config.installed import installed, site_folders  # few have such installs
 
     for module in {each.module for each in installed()}:
-        found = [f"{folder}/{module.partition('.')[0]}" for folder in left_out]
-        for mapping in maps:
-            found += (path for name, path in mapping.items() if f"{module}.".startswith(f"{name}."))
+        parts = module.split(".")
+        names = [".".join(parts[: count + 1]) for count in range(len(parts))]
+        found = [f"{folder}/{parts[0]}" for folder in left_out]
+        found += (f"{each}/{name.replace('.', '/')}" for each in site_folders() for name in names)
+        found += (path for mapping in maps for name, path in mapping.items() if name in names)
         for path in found:
             yield from (each for each in (path, f"{path}.py") if os.path.exists(each))  # noqa: PTH110
+        for name in names if finders else ():
+            yield from _by_finders(name)
+
+
+def _by_finders(name: str) -> Iterator[str]:
+    """Yield where finders of editable installs would load a package or module from."""
+    with suppress(Exception):  # somebody else's code
+        spec = found_by_finders(name)
+        if spec is not None:
+            yield from spec.submodule_search_locations or filter(None, (spec.origin,))
 
 
 def _mappings() -> list[dict[str, str]]:
     """Return what the finders of editable installs lead to, by the names of packages and modules."""
-    finders = (sys.modules.get(getattr(each, "__module__", "")) for each in sys.meta_path)
-    return [getattr(each, "MAPPING", {}) for each in finders]
+    return [mapping_of(each) for each in (*sys.meta_path, *finders)]
 
 
 def _prefixes() -> Iterable[str]:
@@ -192,8 +214,11 @@ def _programs() -> Iterator[str]:
 
 
 def _more_folders() -> Iterator[str]:
-    """Yield the folders of programs (a `pyvenv.cfg` beside Python leads it elsewhere), of the script `ybs`, and of compiled modules."""
+    """Yield the folders of programs (a `pyvenv.cfg` beside Python leads it elsewhere), of the script `ybs`, of compiled modules, and of another environment's packages."""
     yield from (f"{prefix}/bin" for prefix in _prefixes())
+    if is_program():  # added by code in a `*.pth`, as by `uv run --with`; what the variable names is loaded no more
+        named = {*map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+        yield from (e for e in sys.path if e.endswith("-packages") and e not in named)
     if is_program() and os.path.isfile(sys.argv[0]):  # noqa: PTH113
         script = os.path.dirname(os.path.realpath(sys.argv[0]))  # noqa: PTH120
         if script in sys.path:  # where Python looks first

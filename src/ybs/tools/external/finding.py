@@ -114,7 +114,7 @@ def _is_projects(named: Path, roots: Roots) -> bool:
         roots.folder
     ):
         return False
-    tops = (roots.folder, host.whole_project(roots.folder))
+    tops = (roots.folder, *host.whole_projects(roots.folder))
     way = (each.resolve() for each in (named, plain, *plain.parents))
     return any(each.is_relative_to(top) for each in way for top in tops)
 
