@@ -168,10 +168,9 @@ def _environ(host: Host) -> dict[str, str]:
         if name in _KEPT or name.startswith(_KEPT_BEGINNING) or name.lower().endswith("_proxy")
     }
     found = {**environ_away(given), **_PIP_SETTINGS}
-    if not is_away(
-        f"{sys.prefix}/pip.conf", worked_in
-    ):  # pip reads it, and has no way to leave out that one alone
-        found["PIP_CONFIG_FILE"] = os.devnull
+    place = f"{sys.prefix}/pip.conf"
+    if os.path.lexists(place) and not is_away(place, worked_in):
+        found["PIP_CONFIG_FILE"] = os.devnull  # pip has no way to leave out that one alone
     return found
 
 
