@@ -235,9 +235,10 @@ def test_no_file_of_a_project_sets_what_the_installer_runs(tmp_path, monkeypatch
     environ = fetch._environ(host)  # pyright: ignore[reportPrivateUsage]
     assert "PIP_CONFIG_FILE" not in environ
     assert environ["UV_CONFIG_FILE"] == "/etc/uv.toml"
-    monkeypatch.setattr(
-        sys, "prefix", str(project)
-    )  # a virtual environment in place: pip has settings at its top
+    # In a virtual environment at the top of a project pip has settings there; the person's own hold where it has none.
+    monkeypatch.setattr(sys, "prefix", str(project))
+    assert "PIP_CONFIG_FILE" not in fetch._environ(host)  # pyright: ignore[reportPrivateUsage]
+    (project / "pip.conf").touch()
     assert fetch._environ(host)["PIP_CONFIG_FILE"] == os.devnull  # pyright: ignore[reportPrivateUsage]
 
 
