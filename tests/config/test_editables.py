@@ -80,7 +80,7 @@ class Finder:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> Any:
         found = MAPPING.get(name)
-        is_package = found is not None and os.path.isdir(found)  # noqa: PTH112
+        is_package = found is not None and os.path.isdir(found)  # noqa: PTH112 - a text
         file = f"{found}/__init__.py" if is_package else f"{found}.py"
         return spec_from_file_location(name, file) if found else None
 

@@ -34,7 +34,7 @@ from ybs.tools.workspace import Workspace
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
-    from ybs.security.policy.policy import Bound
+    from ybs.security.policy.bound import Bound
     from ybs.tools.external.catalogue import Catalogue
     from ybs.tools.mcp.servers import Servers
     from ybs.tools.skills import Folder, Skills

@@ -23,7 +23,7 @@ from ybs.config.review import Review
 from ybs.config.schema import Mode
 from ybs.core.errors import ConfigError
 from ybs.core.wording import listed
-from ybs.security.policy.policy import BoundMode
+from ybs.security.policy.bound import BoundMode
 from ybs.security.unicode import printable
 from ybs.tools.listing import listing
 from ybs.tools.registry import NAMES

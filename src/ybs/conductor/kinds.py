@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ybs.conductor.budget import Budget
 from ybs.config.sections import AcpAgent
-from ybs.security.policy.policy import BoundMode
+from ybs.security.policy.bound import BoundMode
 
 #: What only reads.
 READING: Final = ("read_file", "list_files", "search_files", "repo_map", "skill")

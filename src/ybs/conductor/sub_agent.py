@@ -27,7 +27,7 @@ from ybs.core.events import Emit, Event
 from ybs.core.messages import Message, ToolCall, UserMessage
 from ybs.core.ports import Guard, Model, Tool, Turn
 from ybs.core.to_its_end import to_its_end
-from ybs.security.policy.policy import Bound
+from ybs.security.policy.bound import Bound
 from ybs.small_models.unseen import HidingModel
 from ybs.tools.builtin.delegate import Task
 from ybs.tools.builtin.repo_map import RepoMapTool

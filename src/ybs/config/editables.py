@@ -46,7 +46,7 @@ def _is_pythons(finder: object) -> bool:
 def _own() -> set[str | None]:
     """Return the folders of ybs, of what it needs, and of the user's packages. What another is called says nothing of whose it is."""
     ours = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - texts throughout
-    needed = (each for each in sys.path if os.path.isdir(f"{each}/msgspec"))  # noqa: PTH112
+    needed = (each for each in sys.path if os.path.isdir(f"{each}/msgspec"))  # noqa: PTH112 - texts throughout
     return {ours, next(needed, None), getattr(sys.modules.get("site"), "USER_SITE", None)}
 
 
@@ -126,7 +126,7 @@ class _Finder:
         from importlib.machinery import ModuleSpec, PathFinder  # not before these are left out
 
         del path, target
-        folder = os.path.dirname(MAPPING.get(name, ""))  # noqa: PTH120
+        folder = os.path.dirname(MAPPING.get(name, ""))  # noqa: PTH120 - a text
         if name.partition(".")[0] not in MAPPING:
             return None
         if folder in left_out:

@@ -184,7 +184,7 @@ def _work_trees(top: Path) -> Iterator[Path]:
 
 
 def _named_in(file: Path) -> Path | None:
-    """Return the path that a file of git's says, the links on its way resolved; None where there is no such file."""
+    """Read the path in a pointer file of git (`.git` of a linked work tree, `gitdir`), with links in its parent folder resolved; None without such a file."""
     try:
         if not file.is_file():
             return None

@@ -18,10 +18,11 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
 from ybs.security.paths.path_text import lies_in
-from ybs.security.policy.policy import Allow, Ask, Bound, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots
+    from ybs.security.policy.bound import Bound
 
 #: Looser and looser; `bypass` is named where nothing else is of use.
 _MODES: tuple[Mode, ...] = ("accept-edits", "auto")
@@ -78,14 +79,14 @@ class Gate:
         confirm: Confirm = nobody,
         *,
         agent: str = MAIN,
-        bound: Bound | None = None,
+        bound: "Bound | None" = None,
         asking: _Asking | None = None,
     ) -> None:
         self.policy, self.confirm = policy, confirm
         self._agent, self._bound = agent, bound
         self._asking = asking or _Asking()
 
-    def within(self, bound: Bound | None) -> "Gate":
+    def within(self, bound: "Bound | None") -> "Gate":
         """Return this gate for agents that may do less: the same policy, and still one question at a time."""
         return Gate(self.policy, self.confirm, agent=self._agent, bound=bound, asking=self._asking)
 

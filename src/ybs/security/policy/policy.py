@@ -303,12 +303,6 @@ class Ask(Struct, frozen=True):
 
 
 Decision: TypeAlias = Allow | Deny | Ask
-#: A mode of the session, or `read-only`: reading, and commands that only read, which the sandbox holds to it.
-BoundMode: TypeAlias = Mode | Literal["read-only"]
-_ONLY_READS = (
-    "You work read-only: this call could change something, and no answer of the person allows it. "
-    "Go on without it, and say in your result what you would have done."
-)
 
 
 class _Chosen(Struct):
@@ -597,36 +591,3 @@ class Policy:
             return BY_MODE if is_named or self.asks_before_edits else ""
         asks = is_named or case.name not in BUILT_IN
         return BY_MODE if asks else ""
-
-
-class Bound:
-    """What the kind of a sub-agent leaves of what the session's policy allows; it tightens decisions, and loosens none.
-
-    The policy is judged as it is at that moment: its mode may have changed.
-    """
-
-    def __init__(self, mode: BoundMode) -> None:
-        self.mode: BoundMode = mode
-
-    def tightened(
-        self,
-        policy: Policy,
-        judge: Callable[[Policy], Decision],
-        effect: Effect,
-        subject: Subject,
-    ) -> Decision:
-        """Return the stricter one of what the policy decides and what the bound decides."""
-        decision = judge(policy)
-        if self.mode != "read-only":
-            return min(decision, judge(policy.tried(mode=self.mode)), key=_looseness)
-        if isinstance(decision, Deny) or effect == "read" or subject.only_reads:
-            return decision
-        # A grant or a loose mode would run the command as it stands; without them it is held to reading, or refused.
-        held = judge(policy.tried(mode="plan", without_grants=True))
-        return held if held == Allow("reading") else Deny(_ONLY_READS)
-
-
-def _looseness(decision: Decision) -> int:
-    if isinstance(decision, Allow):
-        return 2 if decision.by == "reading" else 3
-    return 1 if isinstance(decision, Ask) else 0

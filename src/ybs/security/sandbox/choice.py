@@ -30,7 +30,7 @@ class Open(Backend):
 
     def __init__(self, folders: Sequence[str] = ()) -> None:
         super().__init__("you turned it off")
-        self._folders = [folder for folder in folders if code_in(folder)]
+        self._folders = folders
 
     @property
     def holds_code(self) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ybs.tools.shell.watch import Watch
 
 
+#: For git and gh outside the sandbox where nobody was asked: `:` is an editor that changes nothing.
 _EDITORS = ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GH_EDITOR", "EDITOR", "VISUAL")
 _NO_EDITOR = dict.fromkeys(_EDITORS, ":") | {"GIT_PAGER": "cat", "PAGER": "cat"}
 
