@@ -90,8 +90,7 @@ def _gather(value: Any, texts: list[str]) -> bool:
     """Add the texts in a value; False where there is more to it than text."""
     match value:
         case str():
-            texts.append(value)
-            texts += joined(_json_in(value))
+            _gather_text(value, texts)
         case tuple():
             return all(_gather(item, texts) for item in cast("tuple[Any, ...]", value))
         case Raw():
@@ -111,9 +110,17 @@ def _gather(value: Any, texts: list[str]) -> bool:
 def _gather_fields(value: Struct, texts: list[str]) -> bool:
     for name in _fields_of(type(value)):
         item: object = getattr(value, name)
-        if type(item) not in _WORDLESS and not _gather(item, texts):
+        if isinstance(item, str):
+            _gather_text(item, texts)
+        elif type(item) not in _WORDLESS and not _gather(item, texts):
             return False
     return True
+
+
+def _gather_text(text: str, texts: list[str]) -> None:
+    texts.append(text)
+    if (data := _json_in(text)) is not None:
+        texts += joined(data)
 
 
 @cache
