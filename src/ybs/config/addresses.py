@@ -8,6 +8,8 @@ from ybs.core.lazy import lazy
 _HOST = lazy(r"[\w.:%-]+")
 #: What the system may read as an IPv4 address in another spelling (`0127.0.0.1`, `127.1`, `2130706433`), as browsers tell it.
 _ENDS_IN_NUMBER = lazy(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?")
+#: A number of one, in its one spelling.
+_SPELLED = lazy(r"25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9]")
 
 
 def parts_of(address: str, *, is_own: bool) -> SplitResult:
@@ -101,6 +103,6 @@ def _is_unclear_number(host: str) -> bool:
 
 def _numbers(host: str) -> list[int]:
     """Return the four numbers of an IPv4 address in its one spelling, or none: `010` is 8 to the system."""
-    spelled = {str(number): number for number in range(256)} if host[-1:].isdigit() else {}
-    numbers = [spelled.get(part, -1) for part in host.split(".")]
-    return numbers if len(numbers) == 4 and -1 not in numbers else []
+    parts = host.split(".")
+    is_address = len(parts) == 4 and all(map(_SPELLED().fullmatch, parts))
+    return [int(part) for part in parts] if is_address else []
