@@ -8,7 +8,7 @@ from ybs.core.lazy import lazy
 _HOST = lazy(r"[\w.:%-]+")
 #: What the system may read as an IPv4 address in another spelling (`0127.0.0.1`, `127.1`, `2130706433`), as browsers tell it.
 _ENDS_IN_NUMBER = lazy(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?")
-#: A number of one, in its one spelling.
+#: One of the four numbers of an IPv4 address, in its one spelling.
 _SPELLED = lazy(r"25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9]")
 
 
