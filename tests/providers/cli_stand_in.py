@@ -51,8 +51,9 @@ for step in script:
         for _ in range(step["huge"]):
             sys.stdout.write("x" * 1_000_000)
         sys.stdout.flush()
-    elif "child" in step:
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+    elif "child" in step or "stray" in step:
+        waits = [sys.executable, "-c", "import time; time.sleep(1000)"]
+        child = subprocess.Popen(waits, start_new_session="stray" in step)
         with open(os.path.join(here, "child"), "w") as file:
             file.write(str(child.pid))
     elif "sleep" in step:

@@ -34,8 +34,9 @@ from ybs.security.paths.steps import is_away, steps
 from ybs.security.sandbox.launch import Launch
 
 if TYPE_CHECKING:
-    from asyncio.subprocess import Process
     from subprocess import Popen
+
+    from ybs.security.loop_process import LoopProcess
 
 #: As `subprocess` has it, which is loaded with the first process.
 _DEVNULL: Final = -3
@@ -309,26 +310,19 @@ async def start_in_loop(  # noqa: PLR0913 - as of `start`, and the longest line
     stderr: Stream = _DEVNULL,
     has_own_group: bool = True,
     limit: int = 1 << 16,
-) -> "Process":
+) -> "LoopProcess":
     """Start a program as a process of the running loop, otherwise as `start` does. `limit`: bytes in a line that is read."""
-    import asyncio
+    from ybs.security.loop_process import LoopProcess
 
-    try:
-        with _launching():
-            return await asyncio.create_subprocess_exec(
-                *_checked(launch.argv),
-                cwd=folder,
-                env=launch.environ,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                limit=limit,
-                start_new_session=has_own_group,
-                pass_fds=launch.descriptors,
-                preexec_fn=launch.before_exec,
-            )
-    finally:
-        _close(launch.descriptors)
+    process = start(
+        launch,
+        folder=folder,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        has_own_group=has_own_group,
+    )
+    return await LoopProcess.of(process, limit)
 
 
 def ask(launch: Launch, seconds: float) -> tuple[int, bytes, bytes]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -258,6 +259,19 @@ async def test_cancelling_kills_the_program_and_what_it_started(stand_in: Any):
     await until(lambda: is_gone(int(note.read_text())))
     stand_in.plays(lines.claude("back"))
     assert message_in(await collect(model)).text == "back"
+
+
+async def test_what_lives_on_with_the_pipes_of_a_program_holds_up_nobody(stand_in, asked):
+    stand_in.plays([*lines.claude("whole"), {"stray": 1}], [{"stray": 1}, {"sleep": 1000}])
+    model = stand_in.model(config=Config(llm=LlmSettings(timeout_seconds=1)))
+    note = stand_in.folder / "child"
+    try:
+        assert message_in(await asyncio.wait_for(asked(model), 8)).text == "whole"
+        os.kill(int(note.read_text()), signal.SIGKILL)
+        with pytest.raises(ProviderDown, match="nothing came for 1 s"):
+            await asyncio.wait_for(asked(model), 8)
+    finally:
+        os.kill(int(note.read_text()), signal.SIGKILL)
 
 
 async def test_a_program_that_falls_silent_is_ended_with_an_error(stand_in: Any, asked: Any):

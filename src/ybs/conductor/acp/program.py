@@ -7,7 +7,6 @@ and the variables that the settings name; of the rest of the person's files noth
 import asyncio
 import json
 import re
-from asyncio.subprocess import Process
 from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -19,6 +18,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import command_of
 from ybs.config.sections import AcpAgent
 from ybs.config.tree import is_object
+from ybs.security.loop_process import LoopProcess
 from ybs.security.own_programs import entering
 from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.resident import Resident, may_open
@@ -73,7 +73,7 @@ def _seen(environ: Mapping[str, str], patterns: tuple[str, ...]) -> dict[str, st
 class AcpTransport(Peer):
     """The agent's messages. Satisfies `acp.Transport`: nothing that the agent sends makes the SDK raise, or write to the terminal."""
 
-    _process: Process | None
+    _process: LoopProcess | None
 
     async def open(self) -> None:
         """Start the agent. Raises what `start` raises."""
@@ -82,7 +82,7 @@ class AcpTransport(Peer):
         self._count = 0
         self._tasks.append(asyncio.create_task(self._pass_in(process)))
 
-    async def _pass_in(self, process: Process) -> None:
+    async def _pass_in(self, process: LoopProcess) -> None:
         await self.read(process, self._pass_on)
         self.ended.set()
         await self._received.put(None)

@@ -5,8 +5,8 @@ import atexit
 import os
 import shutil
 import sys
-from asyncio.subprocess import PIPE
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -19,6 +19,7 @@ from ybs.security.unicode import printable
 #: Terminals drop longer sequences (xterm takes 100,000 characters, which are 75,000 bytes in base64).
 MAX_OSC_BYTES = 74_000
 PROGRAM_SECONDS = 3.0
+_MOST_IMAGE_BYTES = 100_000_000
 #: What these programs need of the environment beyond what any program gets; keys are not among it.
 DESKTOP = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "TMUX", "TMUX_TMPDIR")
 NO_PROGRAM = "there is no clipboard here: no wl-copy, xclip, xsel, pbcopy or tmux that works"
@@ -88,8 +89,7 @@ def said(text: str, program: str, *, is_sent: bool) -> str:
 
 async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> bool:
     """Run a program with the text as its input; return whether it did its work."""
-    import asyncio
-    from asyncio.subprocess import PIPE
+    from subprocess import PIPE
 
     from ybs.security.launcher import start_in_loop
     from ybs.security.sandbox.launch import Launch
@@ -100,11 +100,14 @@ async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> b
         return False
     try:
         async with asyncio.timeout(PROGRAM_SECONDS):
-            await program.communicate(data)
+            if program.stdin is not None:
+                program.stdin.write(data)
+                program.stdin.close()  # once all of it is written
+            await program.wait()
     except TimeoutError:
         program.kill()
-        await program.wait()
-        return False
+    finally:
+        program.close()
     return program.returncode == 0
 
 
@@ -152,20 +155,19 @@ async def save_image(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 async def _output(command: list[str], variables: dict[str, str]) -> bytes:
-    from ybs.security.launcher import start_in_loop
+    from ybs.security.launcher import OWN_FOLDER
+    from ybs.security.sandbox.child import Failed, run_child
     from ybs.security.sandbox.launch import Launch
 
-    try:
-        process = await start_in_loop(Launch(command, variables), stdout=PIPE)
-    except OSError:
-        return b""
-    try:
-        async with asyncio.timeout(PROGRAM_SECONDS):
-            return (await process.communicate())[0]
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return b""
+    with suppress(Failed, OSError):
+        return await run_child(
+            Launch(command, variables),
+            folder=OWN_FOLDER,
+            stdin=None,
+            timeout_seconds=PROGRAM_SECONDS,
+            most_bytes=_MOST_IMAGE_BYTES,
+        )
+    return b""
 
 
 def _written(data: bytes) -> Path:

@@ -11,7 +11,7 @@ async def run_subcommand(
     name: str, session: TerminalSession, *, using: str = "", has_input: bool = True
 ) -> int:
     """Run a subcommand with the Python and the ybs of this process, for a session's folder and model; return its exit code."""
-    from asyncio.subprocess import DEVNULL
+    from subprocess import DEVNULL
 
     from ybs.security.launcher import environ_away, python, start_in_loop
 

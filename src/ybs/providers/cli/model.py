@@ -32,6 +32,7 @@ from ybs.providers.registry import ProviderModel
 from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
 from ybs.security.launcher import environ_away, persons_program, start_in_loop
+from ybs.security.loop_process import LoopProcess
 from ybs.security.own_programs import made_start_folder
 from ybs.security.sandbox.launch import Launch
 
@@ -52,7 +53,7 @@ class _Program:
 
     def __init__(self, argv: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
         self._argv, self._folder, self._environ = argv, folder, environ
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: LoopProcess | None = None
         self._stderr = bytearray()
         self.exit_code: int | None = None
 
@@ -132,6 +133,7 @@ class _Program:
         for task in waiting:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
+        self._process.close()
 
 
 #: What every program may see: where things are, how to show them, and how to reach the network.

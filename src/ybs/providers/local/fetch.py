@@ -146,11 +146,13 @@ async def _fetch_part(
         Launch((*command, *wanted, name), {**environ, "TMPDIR": str(arriving)}), stderr=PIPE
     )
     try:
-        _, problem = await process.communicate()
+        problem = b"" if process.stderr is None else await process.stderr.read()
+        await process.wait()
     finally:
         if process.returncode is None:
             process.terminate()
             await process.wait()
+        process.close()
     if process.returncode:
         lines = problem.decode(errors="replace").strip().splitlines()
         raise ProviderDown(

@@ -3,16 +3,16 @@
 import asyncio
 import os
 import signal
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 from ybs.security.launcher import start_in_loop
+from ybs.security.loop_process import LoopProcess
 from ybs.security.sandbox.launch import Launch
 
 _CHUNK = 65_536
-_DRAIN_SECONDS = 1.0
 _MOST_ERROR_BYTES = 20_000
 _LOOK_SECONDS = 0.5  # between two looks at whether it hangs
 STUCK = "it waits at a named pipe that stands where a file should be, such as a .gitignore"
@@ -68,7 +68,7 @@ async def run_child(
 class _Watch:
     """Kills a program that hangs at a named pipe: it would hang until its time is over."""
 
-    def __init__(self, process: Process, *, has_own_group: bool) -> None:
+    def __init__(self, process: LoopProcess, *, has_own_group: bool) -> None:
         self._process, self._has_own_group = process, has_own_group
         self._was_stuck = self.has_killed = False
         self._wait()
@@ -90,7 +90,7 @@ class _Watch:
         self._wait()
 
 
-async def _talk(process: Process, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
+async def _talk(process: LoopProcess, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
     assert process.stdout is not None  # noqa: S101 - both are pipes
     assert process.stderr is not None  # noqa: S101
     if process.stdin is not None:
@@ -118,24 +118,15 @@ async def _read(
     return bytes(kept)
 
 
-async def _end(process: Process, *, has_own_group: bool) -> None:
+async def _end(process: LoopProcess, *, has_own_group: bool) -> None:
     """Kill what is left of the group, the program itself first, so that its number is not another's yet."""
     if process.returncode is None:
         _kill(process, has_own_group=has_own_group)
-    # To asyncio a process has ended when its pipes have, and one that is full and that nobody reads never does.
-    draining = {asyncio.ensure_future(_drain(each)) for each in (process.stdout, process.stderr)}
     await process.wait()
-    await asyncio.wait(draining, timeout=_DRAIN_SECONDS)
-    for each in draining:
-        each.cancel()
+    process.close()
 
 
-async def _drain(stream: asyncio.StreamReader | None) -> None:
-    while stream is not None and await stream.read(_CHUNK):
-        pass
-
-
-def _kill(process: Process, *, has_own_group: bool) -> None:
+def _kill(process: LoopProcess, *, has_own_group: bool) -> None:
     with suppress(ProcessLookupError):
         if has_own_group:
             os.killpg(process.pid, signal.SIGKILL)

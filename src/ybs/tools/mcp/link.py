@@ -5,7 +5,6 @@ https://modelcontextprotocol.io/specification
 
 import asyncio
 import logging
-from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
@@ -23,6 +22,7 @@ from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import ToolOutput
 from ybs.security.firewall.toolbox import is_open
+from ybs.security.loop_process import LoopProcess
 from ybs.tools.mcp.listed import (
     ListedTool,
     PromptArgument,
@@ -420,7 +420,7 @@ class ProcessTransport(Peer):
             for each in self._given:  # who never came to use them has not closed them
                 each.close()
 
-    async def _pass_in(self, process: Process) -> None:
+    async def _pass_in(self, process: LoopProcess) -> None:
         try:
             await self.read(process, self._pass_on)
         except (BrokenResourceError, ClosedResourceError):
@@ -438,7 +438,7 @@ class ProcessTransport(Peer):
             await self._into.send(SessionMessage(message))
         return True
 
-    async def _pass_out(self, process: Process) -> None:
+    async def _pass_out(self, process: LoopProcess) -> None:
         try:
             async for each in self._outof:
                 try:

@@ -3,16 +3,17 @@
 import asyncio
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
 from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE
 from time import monotonic
 from typing import Final
 
 from ybs.core.errors import ToolError
 from ybs.security.launcher import start_in_loop
+from ybs.security.loop_process import LoopProcess
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.watch import Watch
@@ -38,12 +39,12 @@ class Peer:
         #: Why the connection was given up; empty where the program ended by itself.
         self.problem = ""
         self._errors, self._noise = bytearray(), 0
-        self._process: Process | None = None
+        self._process: LoopProcess | None = None
         self._mark: CommandMark | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = 0.0
 
-    async def begin(self) -> Process:
+    async def begin(self) -> LoopProcess:
         """Start the program. Raises ToolError and what `start` raises."""
         launch, self._mark = await asyncio.to_thread(self._start)
         await self._mark.begin(launch)
@@ -74,7 +75,7 @@ class Peer:
             return "it closed its output"
         return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
 
-    async def read(self, process: Process, take: Callable[[bytes], Awaitable[bool]]) -> None:
+    async def read(self, process: LoopProcess, take: Callable[[bytes], Awaitable[bool]]) -> None:
         """Hand each line to `take` until that returns False, `problem` says why not to go on, or the program closes its output."""
         assert process.stdout is not None  # noqa: S101 - a pipe
         try:
@@ -106,7 +107,7 @@ class Peer:
         if self._noise > MOST_NOISE:
             self.problem = "it wrote too much that is not a message of the protocol"
 
-    def write(self, process: Process, line: bytes) -> bool:
+    def write(self, process: LoopProcess, line: bytes) -> bool:
         """Send a line; return whether the program still takes any."""
         assert process.stdin is not None  # noqa: S101 - a pipe
         if process.stdin.is_closing():
@@ -119,7 +120,7 @@ class Peer:
             return False
         return True
 
-    async def _listen(self, process: Process) -> None:
+    async def _listen(self, process: LoopProcess) -> None:
         assert process.stderr is not None  # noqa: S101 - a pipe
         while data := await process.stderr.read(65_536):
             self._keep(data)
@@ -149,17 +150,8 @@ class Peer:
         signal_group(process.pid, signal.SIGKILL)  # what is left of its group
         self._watch.end(process.pid)
         await asyncio.to_thread(mark.end_all, process.pid, monotonic() - self._started)
-        await _drain(process)
+        process.close()
         self.ended.set()
-
-
-async def _drain(process: Process) -> None:
-    """Read what nobody read, so that the pipe of a program that has ended is closed."""
-    assert process.stdout is not None  # noqa: S101 - a pipe
-    with suppress(TimeoutError, ValueError, RuntimeError, OSError):  # somebody else may be at it
-        async with asyncio.timeout(GRACE_SECONDS):
-            while await process.stdout.read(65_536):
-                pass
 
 
 def signal_group(group: int, number: int) -> None:

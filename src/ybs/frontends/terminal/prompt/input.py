@@ -55,7 +55,7 @@ from ybs.frontends.terminal.resize import SteadyApplication
 from ybs.frontends.terminal.session import TerminalSession
 
 if TYPE_CHECKING:
-    from asyncio.subprocess import Process
+    from ybs.security.loop_process import LoopProcess
 
 
 #: Seconds until a lone Esc counts as Esc (and not as the beginning of Alt-something).
@@ -341,7 +341,7 @@ def _environ() -> Mapping[str, str]:
     return environ_away(without_secrets(os.environ))
 
 
-async def _end(process: "Process") -> None:
+async def _end(process: "LoopProcess") -> None:
     process.terminate()
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
