@@ -55,8 +55,7 @@ def items_of_servers(
     """Say of each server what it is shown outside of the project, also of what may be there only when it starts."""
     servers, profiles = tree.get("mcpServers"), tree.get("profiles")
     for name, server in servers.items() if is_object(servers) else ():
-        named = _named_by(server if is_object(server) else {}, host, folder)
-        paths = [path for path in _shown_for(named, host) if not path.is_relative_to(folder)]
+        paths = list(listed_for(server if is_object(server) else {}, host, folder))
         if paths:
             words = ", ".join(dict.fromkeys(_written(path, host) for path in paths))
             yield Item(
@@ -65,6 +64,13 @@ def items_of_servers(
             )
     for profile in profiles.values() if is_object(profiles) else ():
         yield from items_of_servers(place, profile if is_object(profile) else {}, host, folder)
+
+
+def listed_for(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
+    """Yield what the question lists of an entry: no less than its server will be shown outside of the project."""
+    for path in _shown_for(_named_by(entry, host, folder), host):
+        if not path.is_relative_to(folder):
+            yield path
 
 
 def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hosts import host_at
 from rows import every_row
@@ -17,6 +19,7 @@ from ybs.security.sandbox.resident import Resident
 from ybs.tools.mcp.launching import key_of, launch_bare, program_of, resident_of
 from ybs.tools.mcp.settings import BadServer, Server, filled, server_of
 from ybs.tools.workspace import Workspace
+from ybs.trust.shown import listed_for
 
 
 class Place:
@@ -238,6 +241,61 @@ def test_around_what_the_entry_of_another_names_nothing_is_shown(word, shown, tm
     assert place.resident(command="/bin/sh", args=[word], **others).shown == expected
     if "=" not in word and shown not in (None, "data"):
         assert place.resident(command=word, **others).shown == expected
+
+
+BASES = (
+    "~",
+    "${HOME}",
+    "$HOME",
+    "${NOTES}",
+    "${NO:-~}",
+    "${YBS_PROJECT_DIR}",
+    ".",
+    "..",
+    "",
+    "~root",
+)
+TAILS = ("", "/data", "/link", "/link/todo.md", "/../data", "/data/../apps", "//data//", "/missing/../data", "/venv/bin/python")  # fmt: skip
+WORDS = st.builds(
+    "{}{}{}".format, st.sampled_from(("", "--x=", "x=y=", "@")), st.sampled_from(BASES), st.sampled_from(TAILS)
+)  # fmt: skip
+ENTRIES = st.fixed_dictionaries(
+    {
+        "command": st.one_of(st.just("/bin/sh"), WORDS),
+        "args": st.lists(WORDS, max_size=3),
+        "read": st.lists(WORDS, max_size=1),
+        "project": st.sampled_from(("none", "read", "write")),
+    }
+)
+
+
+@pytest.mark.integration
+def test_a_projects_server_is_shown_no_more_than_the_question_lists(tmp_path: Path):
+    home = (tmp_path / "home").resolve()
+    place = Place(home, NOTES=str(home / "data"))
+    (home / "link").symlink_to("data")
+    (home / "venv/bin").mkdir(parents=True)
+    (home / "venv/pyvenv.cfg").touch()
+    (home / "venv/bin/python").symlink_to("/usr/bin/python3")
+    started: list[bool] = []
+
+    @settings(max_examples=300)
+    @given(ENTRIES)
+    def play(entry: dict[str, Any]) -> None:
+        listed = set(listed_for(entry, place.host, place.project))
+        marked = {**entry, "from": "project"}
+        environ = {**place.host.environ, **project_variables(place.project)}
+        try:
+            server = filled(server_of("demo", marked), environ)
+            found = place.resident_of(server, place.start(**marked))
+        except BadServer:
+            return
+        started.append(True)
+        seen = {path for path in found.shown if not path.is_relative_to(place.project)}
+        assert seen <= listed
+
+    play()
+    assert len(started) > 20
 
 
 def test_a_projects_server_without_the_project_sees_the_files_that_the_trust_is_about(place):
