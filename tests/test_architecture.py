@@ -526,6 +526,7 @@ SET_BY_OTHERS_RULES = {
     "frontends/terminal/terminal.py app.after_render": "prompt_toolkit: how one hears of a drawing",
     "cli/parser.py parser.usage": "argparse: known once the options are",
     "providers/local/serve.py parameters.model.path": "xllamacpp: its settings take no arguments",
+    "tools/searching/child.py child.stdin": "subprocess: how its `communicate` learns that another writes",
     "security/own_python.py sys.prefix": "Python: what its own site, which is not run, would set",
     "cli/subcommands.py arguments.command": "argparse: a bag of what was read",
 }

@@ -145,14 +145,12 @@ def _in_landlock(
     kernel: "Kernel", argv: Sequence[str], environ: Mapping[str, str], view: SandboxView
 ) -> Launch:
     from ybs.security.sandbox import landlock
-    from ybs.security.sandbox.landlock import prepare_git
 
     system = [folder for folder, target in system_folders() if not target and folder != "/etc"]
     readable = [*system, *_LOADER, *program_places(argv[0])]
     ruleset = landlock.git_ruleset(kernel, readable, _DEVICES, view)
-    return Launch(
-        tuple(argv), environ, descriptors=(ruleset,), before_exec=prepare_git(kernel, ruleset)
-    )
+    before = landlock.prepare_git(kernel, ruleset)
+    return Launch(tuple(argv), environ, descriptors=(ruleset,), before_exec=before)
 
 
 def program_places(program: str) -> list[str]:
