@@ -86,6 +86,12 @@ class LoopProcess:
         await self._ended.wait()
         return self._process.returncode
 
+    def give(self, words: bytes) -> None:
+        """Have it read these words and no more, as fast as it does; one that does not read them has its reasons."""
+        if self.stdin is not None:
+            self.stdin.write(words)
+            self.stdin.close()  # once all is written
+
     def terminate(self) -> None:
         """Ask it to end."""
         self._process.terminate()

@@ -100,9 +100,7 @@ async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> b
         return False
     try:
         async with asyncio.timeout(PROGRAM_SECONDS):
-            if program.stdin is not None:
-                program.stdin.write(data)
-                program.stdin.close()  # once all of it is written
+            program.give(data)
             await program.wait()
     except TimeoutError:
         program.kill()

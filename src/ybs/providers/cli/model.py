@@ -71,14 +71,15 @@ class _Program:
         process = self._process = await start_in_loop(
             launch, folder=self._folder, stdin=PIPE, stdout=PIPE, stderr=PIPE
         )
-        work = [asyncio.create_task(self._feed(words)), asyncio.create_task(self._listen())]
+        process.give(words)
+        listening = asyncio.create_task(self._listen())
         try:
             async with aclosing(self._lines(process.stdout, silence_seconds)) as lines:
                 async for line in lines:
                     yield line
             await self.let_end()
         finally:
-            await self._end(work)
+            await self._end(listening)
 
     async def _lines(
         self, stdout: asyncio.StreamReader | None, seconds: float
@@ -100,15 +101,6 @@ class _Program:
         if rest:
             yield bytes(rest)
 
-    async def _feed(self, words: bytes) -> None:
-        """Write the words; a program that does not read them has its reasons, and says them."""
-        assert self._process is not None  # noqa: S101 - started
-        assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self._process.stdin.write(words)
-            await self._process.stdin.drain()
-        self._process.stdin.close()
-
     async def _listen(self) -> None:
         assert self._process is not None  # noqa: S101 - started
         assert self._process.stderr is not None  # noqa: S101 - a pipe was asked for
@@ -122,17 +114,15 @@ class _Program:
             async with asyncio.timeout(_ENDING_SECONDS):
                 await self._process.wait()
 
-    async def _end(self, work: "Sequence[asyncio.Task[None]]") -> None:
+    async def _end(self, listening: "asyncio.Task[None]") -> None:
         """Kill the whole group: what the program started must not go on after it."""
         assert self._process is not None  # noqa: S101 - started
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self.exit_code = await self._process.wait()
         # What it started and put into another group may hold the pipes: they are not waited for.
-        _, waiting = await asyncio.wait(work, timeout=0.1)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*work, return_exceptions=True)
+        await asyncio.wait([listening], timeout=0.1)
+        listening.cancel()
         self._process.close()
 
 

@@ -93,9 +93,7 @@ class _Watch:
 async def _talk(process: LoopProcess, stdin: bytes | None, most_bytes: int) -> tuple[bytes, bytes]:
     assert process.stdout is not None  # noqa: S101 - both are pipes
     assert process.stderr is not None  # noqa: S101
-    if process.stdin is not None:
-        process.stdin.write(stdin or b"")
-        process.stdin.close()  # when all of it is written, or the program has ended without reading it
+    process.give(stdin or b"")
     try:
         async with asyncio.TaskGroup() as tasks:
             printed = tasks.create_task(_read(process.stdout, most_bytes))
