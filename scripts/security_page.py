@@ -420,6 +420,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | base64 and hex of text in another script, and long base64 behind a part of an address | went to the model: decoded: held by `tests/security/firewall/test_disguises.py` |
 | a variable that a profile which is not in force names for a key | went to the model: masked: held by `tests/agent/test_secrets.py` |
 | a token in two lines of comments (`//`, `;`, `--`), or of a deeply indented file | went to the model: masked: held by `tests/security/firewall/test_disguises.py` |
+| your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
+| a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 
 ## Escapes
 

@@ -86,14 +86,17 @@ def test_where_there_is_no_sandbox_no_command_is_run(project: Path) -> None:
         made.check()
 
 
-def test_a_command_gets_the_network_only_where_it_is_asked_for(project: Path) -> None:
+def test_what_is_started_has_the_network_only_where_it_is_given(project: Path) -> None:
     backend = FakeBackend()
     made = sandbox(project, backend)
     made.check()
-    made.start(("ls",), project, {}, Access())
-    made.start(("ls",), project, {}, Access(network=True))
-    sandbox(project, backend, is_open=True).start(("ls",), project, {}, Access())
-    assert backend.asked == [(("ls",), False), (("ls",), True), (("ls",), True)]
+    commands = (Access(network=None), Access(network=None, read_only=True))
+    for access in (Access(), Access(network=True), *commands):
+        made.start(("ls",), project, {}, access)
+        sandbox(project, backend, is_open=True).start(("ls",), project, {}, access)
+    given = [has_network for _, has_network in backend.asked]
+    # Of hooks and tools what theirs says; of commands what the person's settings do, where they may write.
+    assert given == [False, False, True, True, False, True, False, False]
 
 
 @pytest.mark.parametrize(

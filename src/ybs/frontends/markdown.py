@@ -1,13 +1,30 @@
-"""A command's reply as Markdown, which editors draw: texts, tables, menus, diffs."""
+"""A command's reply as Markdown, which editors draw: texts, tables, menus, diffs.
 
+A reply holds words of projects, servers and models, and those could have a part of themselves not drawn (the title of a link,
+a comment): all but ybs's own signs are escaped.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ybs.commands.figures import cell_text
-from ybs.session.reply import Cell, Column, Menu, Reply, Row, Table
+from ybs.session.reply import Cell, Column, Menu, MenuItem, Reply, Row, Table
 
 _INDENT: Final = "\u2003"
 _RIGHT: Final = ("count", "estimate", "tokens", "usd", "seconds", "share")
+
+
+#: What may begin a link, code, emphasis, HTML, a formula, a table or the name of a sign; a `_` within a word means nothing.
+_MEANS: Final = re.compile(r"[\\`*\[\]<>&|]|\$(?=[^$]*\$)|~~|(?<![^\W_])_|_(?![^\W_])|:(?=\w+:)")
+#: What makes a line something else than text: a heading, a rule, an item of a list.
+_BEGINS: Final = re.compile(r"^([ \t]*\d*)([#+=.)-])", re.MULTILINE)
+
+
+def escaped(text: str) -> str:
+    """Return Markdown that is drawn as just this text."""
+    signs = _MEANS.sub(lambda found: "".join(f"\\{each}" for each in found[0]), text)
+    return _BEGINS.sub(r"\1\\\2", signs)
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -30,22 +47,24 @@ def markdown_of(reply: Reply) -> str:
 
 
 def _lines(text: str) -> str:
-    return "\n".join(f"{line}  " if line.strip() else "" for line in text.split("\n")).rstrip()
+    lines = (f"{escaped(line)}  " if line.strip() else "" for line in text.split("\n"))
+    return "\n".join(lines).rstrip()
 
 
 def _menu(menu: Menu) -> str:
-    title = menu.title if menu.title.endswith((".", ":", "?")) else f"{menu.title}:"
-    rows = [
-        f"- {'**' if each.is_current else ''}`{each.line}`{'**' if each.is_current else ''} {each.label}"
-        f"{f': {each.detail}' if each.detail else ''}"
-        for each in menu.items
-    ]
-    return "\n".join([title, "", *rows])
+    title = escaped(menu.title if menu.title.endswith((".", ":", "?")) else f"{menu.title}:")
+    return "\n".join([title, "", *map(_item, menu.items)])
+
+
+def _item(item: MenuItem) -> str:
+    line = escaped(item.line) if "`" in item.line else f"`{item.line}`"
+    said = escaped(f"{item.label}: {item.detail}" if item.detail else item.label)
+    return f"- **{line}** {said}" if item.is_current else f"- {line} {said}"
 
 
 def _table(table: Table) -> Iterator[str]:
     columns = table.columns or (Column(),)
-    yield _row([each.head for each in columns])
+    yield _row([escaped(each.head) for each in columns])
     yield _row(["--:" if each.kind in _RIGHT else "---" for each in columns])
     for row in table.rows:
         yield _row(_cells(row, columns))
@@ -64,4 +83,4 @@ def _row(cells: Sequence[str]) -> str:
 
 def _cell(cell: Cell, column: Column) -> str:
     text = cell_text(column.kind, cell)
-    return text.replace("|", "\\|").replace("\n", " ")
+    return escaped(text.replace("\n", " ")) if isinstance(cell, str) else text

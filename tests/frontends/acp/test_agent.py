@@ -627,7 +627,7 @@ async def test_the_editors_mcp_servers_are_shown_and_held_to_a_projects_rules(cl
         await editor.say(session, "/mcp")
         with pytest.raises(clients.acp.RequestError, match="not offered"):
             await editor.new(project, mcp_servers=[other])
-    assert "The editor's MCP server own (`my-server --key`) has the network." in editor.text
+    assert "The editor's MCP server own (\\`my-server --key\\`) has the network." in editor.text
     assert "The editor's MCP server web (`http://127.0.0.1:9/mcp`) runs elsewhere." in editor.text
     assert "'spy' is not used, because it reads OPENAI_API_KEY" in editor.text
     assert "an editor cannot start containers" in editor.text
@@ -667,7 +667,7 @@ async def test_a_server_of_the_editor_at_an_address_is_called_with_its_headers(
     first, second = (request.messages[-1].output for request in model.requests[1:])
     assert first == "42"
     assert "from the editor" in second
-    assert f"The editor's MCP server web (`{url}`) runs elsewhere." in editor.text
+    assert f"The editor's MCP server web (\\`{url}\\`) runs elsewhere." in editor.text
 
 
 async def test_what_is_missing_is_named_and_looked_for_again(clients, project, home):

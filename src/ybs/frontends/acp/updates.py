@@ -29,7 +29,7 @@ from ybs.core.events import (
     UserSaid,
 )
 from ybs.core.messages import Image, Text, Thinking
-from ybs.frontends.markdown import fenced
+from ybs.frontends.markdown import escaped, fenced
 from ybs.security.unicode import printable
 from ybs.tools.calls.describing import title_of
 
@@ -159,7 +159,8 @@ class Updates:
         if whole:
             return [*map(self._diff, whole), *images]
         output = printable(event.output)
-        text = advised(output, event.remedies) if event.is_refused else fenced(output)
+        is_own = event.is_refused  # words of ybs's own
+        text = escaped(advised(output, event.remedies)) if is_own else fenced(output)
         return [*([_content(text)] if output else []), *images]
 
     def _diff(self, change: FileChange) -> Update:
@@ -194,7 +195,8 @@ def plan_of(steps: str) -> Update:
 
 def note(text: str) -> Update:
     """Return words of ybs's own, apart from the answer."""
-    return chunk("agent_message", f"\n\n> {printable(text)}\n\n")
+    lines = escaped(printable(text)).split("\n")
+    return chunk("agent_message", "\n".join(("\n", *(f"> {line}  " for line in lines), "\n")))
 
 
 def chunk(kind: str, content: str | Update) -> Update:

@@ -34,7 +34,10 @@ def execute(arguments: "Namespace", options: "Options") -> int:
     environment = environment_of(options, load_settings(options))
     environment.sandbox.check()
     launch = environment.sandbox.start(
-        command, environment.folder, environment.host.environ, Access(network=arguments.network)
+        command,
+        environment.folder,
+        environment.host.environ,
+        Access(network=arguments.network or None),
     )
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.

@@ -35,9 +35,12 @@ class Launch(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True, kw_only=True):
-    """What a program is given in the sandbox beside the project: `shown` files and folders to read, `declared` variables."""
+    """What a program is given in the sandbox beside the project: `shown` files and folders to read, `declared` variables.
 
-    network: bool = False
+    `network`: None for what the person's settings give to commands, which is theirs to say of no hook, tool or server.
+    """
+
+    network: bool | None = False
     read_only: bool = False
     shown: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}

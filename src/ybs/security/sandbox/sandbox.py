@@ -218,9 +218,9 @@ class Sandbox(Starter):
         Whoever gives it more to read has asked `may_show`, or it is ybs's own.
         """
         self._show_outputs()
-        network = access.network or (self.is_open and not access.read_only)
-        backend = self._showing(access.shown)
-        return backend.launch(command, folder, environ, replace(access, network=network))
+        if access.network is None:
+            access = replace(access, network=self.is_open and not access.read_only)
+        return self._showing(access.shown).launch(command, folder, environ, access)
 
     def start_resident(self, resident: "Resident") -> "Launch":
         """Return what starts a program that runs beside the session. Raises Refused and OSError."""
