@@ -64,7 +64,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   (`core.hooksPath`, `include.path`, filters, aliases). Where you start ybs in your home folder, what is hidden there, what lies where `PATH` leads to and each executable file counts too. For commands those are read-only that run on this machine and lie at the top of the project,
   what git's settings name, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Where the folder that ybs works in is taken for one itself, its `HEAD`, `config`, `hooks`, `objects` and `refs` are.
   Of such a file that is a link what it leads to in the project is; with bubblewrap a command can put something else in the place of the link itself, and you are told right after it. Each command begins with a look at all
-  folders; what could not be looked at within 10 seconds is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
+  folders; what could not be looked at within 10 seconds, or may not be listed, is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
   told what appeared or changed, new repositories too, and the model is not (`tests/agent/test_autorun_watch.py`).
 - **The network** is closed in the sandbox. `network: true` asks the person for one command, and every question about a command offers it, once or
@@ -422,6 +422,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a token in two lines of comments (`//`, `;`, `--`), or of a deeply indented file | went to the model: masked: held by `tests/security/firewall/test_disguises.py` |
 | your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
+| `chmod 311 .`, `chmod 311 sub` in a command: a folder that can be entered and not listed | hid the repositories in it, and the next command wrote their settings: such a folder is read-only as a whole, and named: held by `tests/security/test_sandboxed_work.py`, `tests/security/test_folder_index.py` |
 
 ## Escapes
 

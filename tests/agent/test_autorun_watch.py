@@ -205,8 +205,8 @@ async def test_a_project_that_cannot_be_looked_through_is_closed_and_the_person_
         session, events = open_session(server, mode="bypass", sandbox=True)
         async with session:
             await session.send("go on")
-    assert any("more folders than" in each.text for each in events.of(Noticed))
-    assert "more folders than" in events.of(ToolFinished)[0].output
+    assert any("looked through" in each.text for each in events.of(Noticed))
+    assert "looked through" in events.of(ToolFinished)[0].output
     assert not (project / "new").exists()
 
 

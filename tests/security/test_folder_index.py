@@ -1,7 +1,10 @@
 """The index of a project's folders: complete, quick the second time, and honest about what it has not seen."""
 
 import os
+from collections.abc import Callable
+from errno import EACCES, EIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -124,21 +127,47 @@ def test_a_folder_that_may_change_again_within_a_tick_is_listed_again(
     assert names(project, look(index).repositories) == [".git"]
 
 
-def test_what_is_not_a_folder_or_cannot_be_listed_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    plant(tmp_path, "file", "shut/in/.git")
+def test_what_is_no_folder_is_passed_over(tmp_path: Path):
+    plant(tmp_path, "file")
     assert FolderIndex(str(tmp_path / "gone")).look() == IndexedPaths()
     assert FolderIndex(str(tmp_path / "file")).look() == IndexedPaths()
-    real = os.scandir
 
-    def refuse(path: str) -> object:
-        if path.endswith("shut"):
-            raise PermissionError
+
+def refusing(name: str, real: Callable[[str], Any], error: int = EACCES) -> Callable[[str], Any]:
+    """Return a call of the system that lets nobody at one name: root, who may run this, is let in everywhere."""
+
+    def refuse(path: str) -> Any:
+        if path.endswith(f"/{name}"):
+            raise OSError(error, "")
         return real(path)
 
-    monkeypatch.setattr(os, "scandir", refuse)
-    assert FolderIndex(str(tmp_path)).look().repositories == []
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "unseen"),
+    [("scandir", "shut", "p/shut"), ("scandir", "p", "p"), ("lstat", "in", "p/shut")],
+)
+def test_what_may_not_be_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, name: str, unseen: str
+):
+    plant(tmp_path, "p/shut/in/.git/HEAD")
+    monkeypatch.setattr(os, call, refusing(name, getattr(os, call)))
+    assert FolderIndex(str(tmp_path / "p")).look().unseen == [str(tmp_path / unseen)]
+
+
+def test_what_is_lost_or_nobody_can_get_at_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plant(tmp_path, "shut/in/.git/HEAD")
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", refusing("shut", real, EIO))
+    assert FolderIndex(str(tmp_path)).look() == IndexedPaths()
+    monkeypatch.setattr(os, "scandir", refusing("shut", real))
+    monkeypatch.setattr(os, "geteuid", lambda: 2**30)  # somebody else's
+    assert FolderIndex(str(tmp_path)).look().unseen == [str(tmp_path / "shut")]
+    monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.X_OK)
+    assert FolderIndex(str(tmp_path)).look() == IndexedPaths()
 
 
 @pytest.mark.usefixtures("settled")

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from security.escapes.world import PYTHON, spawn
+from security.escapes.world import NOBODY, PYTHON, spawn
 from ybs.config.host import Host
 from ybs.security.sandbox import landlock as landlock_module
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
@@ -105,6 +107,31 @@ def test_a_command_runs_in_a_folder_below_and_in_an_added_one(
     assert run(backend, "pwd", project / "src").strip() == str(project / "src")
     run(backend, "echo x > new", tmp_path / "more")
     assert (tmp_path / "more" / "new").read_text() == "x\n"
+
+
+@both
+def test_a_folder_that_may_not_be_listed_is_closed_with_all_that_lies_in_it(make) -> None:
+    user = os.getuid() or NOBODY  # root is let in everywhere
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        Path(folder).chmod(0o755)
+        project, home = Path(folder, "project"), Path(folder, "home")
+        for path in (home, project, project / ".git", project / "sub", project / "sub/.git"):
+            path.mkdir()
+            os.chown(path, user, -1)
+        if os.getuid() == 0:
+            os.setresuid(user, user, 0)
+            stack.callback(os.setresuid, 0, 0, 0)
+
+        def play(command: str) -> str:
+            words = ("/bin/sh", "-c", command)
+            launch = make(project, home).launch(words, project, os.environ, Access())
+            return "".join(spawn(launch, project, user).communicate(timeout=30))
+
+        write = "(echo x > {}/.git/config) 2>/dev/null || echo held"
+        assert play(f"chmod 311 sub; {write.format('.')}; {write.format('sub')}") == "held\n" * 2
+        assert play(f"{write.format('sub')}; chmod 755 sub || echo shut").startswith("held\n")
+        assert play("chmod 311 .; echo done") == "done\n"
+        assert play(f"{write.format('.')}; {write.format('sub')}") == "held\n" * 2
 
 
 def test_git_reads_and_cannot_write(project: Path, home: Path) -> None:

@@ -39,7 +39,7 @@ class AutorunFiles:
         self._states: dict[str, _State] | None = None
         self._repositories: dict[str, tuple[_State | None, ...]] = {}
         self._read: dict[str, tuple[int, int]] = {}
-        #: Folders that could not be looked at in time.
+        #: Folders that could not be looked at.
         self.unseen: tuple[str, ...] = ()
 
     def look(self) -> list[WatchedChange]:

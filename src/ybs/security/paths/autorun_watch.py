@@ -26,8 +26,8 @@ MADE = (
     "before you use git there. For commands in the sandbox they are read-only from now on."
 )
 UNSEEN = (
-    "This project has more folders than could be looked through in time, so commands find these read-only for now: {names}. "
-    "The next command goes on looking."
+    "Not all folders of this project could be looked through, so commands find these read-only for now ({names}). "
+    "The next command goes on looking; what nobody may list (`chmod u+rx`) stays so."
 )
 
 

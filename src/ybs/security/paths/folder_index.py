@@ -2,11 +2,12 @@
 
 Every folder is listed once. Later only those are listed again whose time of change is another one: a folder's entries
 cannot change without that, and nobody can set it. Nothing is passed over but what lies in a repository's own folder. What
-could not be looked at in time is named (`unseen`), so that whoever relies on the index can close it.
+could not be looked at, in time or at all, is named (`unseen`), so that whoever relies on the index can close it.
 """
 
 import os
 import stat
+from errno import EACCES
 from functools import cache
 from threading import Lock
 from time import monotonic, time_ns
@@ -88,8 +89,13 @@ class FolderIndex:
             if monotonic() > end:
                 found.unseen += [path, *(each.path for each in (*pending, *last))]
                 break
-            if (folder := _folder_at(below, known.get(path))) is None:
-                continue  # it has gone, or nobody may look into it
+            try:
+                folder = _folder_at(below, known.get(path))
+            except PermissionError as error:
+                found.unseen.append(error.filename)
+                continue
+            if folder is None:
+                continue
             fresh[path] = folder
             if folder.repositories or folder.autorun or folder.held or folder.is_bare:
                 _add(found, below, folder)
@@ -140,15 +146,29 @@ def index_of(root: str) -> FolderIndex:
 
 
 def _folder_at(below: _Below, known: _Folder | None) -> _Folder | None:
+    """Return what is known of a folder; None where it has gone, or belongs to somebody else who lets nobody in.
+
+    Raises PermissionError with the folder, or the one around it, that may not be looked at: a command can work in it, or take
+    that back (`chmod 311 .`).
+    """
     try:
         status = os.lstat(below.path)
-        if not stat.S_ISDIR(status.st_mode):
-            return None
-        is_settled = status.st_ctime_ns + _CLOCK_NS < time_ns()
-        stamp = hash((status.st_dev, status.st_ino, status.st_ctime_ns)) if is_settled else None
-        if known is not None and stamp is not None and known.stamp == stamp:
-            return known
+    except PermissionError as error:
+        raise PermissionError(EACCES, "", below.path.rpartition("/")[0] or "/") from error
+    except OSError:
+        return None
+    if not stat.S_ISDIR(status.st_mode):
+        return None
+    is_settled = status.st_ctime_ns + _CLOCK_NS < time_ns()
+    stamp = hash((status.st_dev, status.st_ino, status.st_ctime_ns)) if is_settled else None
+    if known is not None and stamp is not None and known.stamp == stamp:
+        return known
+    try:
         return _listed(below, stamp)
+    except PermissionError as error:
+        if status.st_uid != os.geteuid() and not os.access(below.path, os.X_OK):
+            return None
+        raise PermissionError(EACCES, "", below.path) from error
     except OSError:
         return None
 

@@ -34,14 +34,14 @@ def protected(host: Host, root: str) -> list[str]:
 
     What the person's git settings name in the project belongs to it.
 
-    Of very many, and where not all folders could be looked at in time, whole folders stand for what is in them.
+    Of very many, and where not all folders could be looked at, whole folders stand for what is in them.
     Never a name that is missing: hiding one leaves an empty file behind.
     """
     return [*held(host, root), *held_whole(root)]
 
 
 def held_whole(root: str) -> list[str]:
-    """Return ybs's own code, the repositories at any depth, and folders that could not be looked at in time."""
+    """Return ybs's own code, the repositories at any depth, and folders that could not be looked at."""
     found = index_of(root).look()
     repositories = _folded([*found.repositories, *found.unseen], root, MOST_HELD)
     return [*code_in(root), *_with_ways(repositories, root)]

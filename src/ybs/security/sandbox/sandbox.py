@@ -298,7 +298,7 @@ class Sandbox(Starter):
             net += "nothing new can be made directly in a folder that holds .git or the like, "
         written = "nothing can be written" if read_only else "only the project can be written"
         if self._has_unseen:
-            net += "the project has more folders than could be looked through, so some are read-only for now, "
+            net += "not all folders of the project could be looked through, so some are read-only for now, "
         return (
             f"[it ran in a sandbox: {net}{written}, ~ begins empty, /tmp ends with the session, "
             f".git is read-only; {_OUTSIDE}]"
