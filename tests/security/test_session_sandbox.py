@@ -90,7 +90,7 @@ def test_what_is_started_has_the_network_only_where_it_is_given(project: Path) -
     backend = FakeBackend()
     made = sandbox(project, backend)
     made.check()
-    commands = (Access(network=None), Access(network=None, read_only=True))
+    commands = (Access(is_command=True), Access(is_command=True, read_only=True))
     for access in (Access(), Access(network=True), *commands):
         made.start(("ls",), project, {}, access)
         sandbox(project, backend, is_open=True).start(("ls",), project, {}, access)

@@ -37,7 +37,7 @@ def execute(arguments: "Namespace", options: "Options") -> int:
         command,
         environment.folder,
         environment.host.environ,
-        Access(network=arguments.network or None),
+        Access(network=arguments.network, is_command=True),
     )
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.

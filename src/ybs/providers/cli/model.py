@@ -131,8 +131,12 @@ _USUAL: Final = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "TERM"),
     *("*_proxy", "*_PROXY", "SSL_CERT_*", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE"),
 )
-#: Else Claude Code asks its model for a title of the session before it answers, with all that was said.
-_QUIET: Final = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+#: Else Claude Code asks its model for a title of the session before it answers, with all that was said, and puts the file
+#: in the place of each `@path` in that, wherever it lies: the words of a page would send `~/.netrc`.
+_QUIET: Final = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
+}
 #: A program that gives its answer in one piece may think about it for so long, in seconds.
 _ONE_PIECE_SECONDS: Final = 600.0
 _ALIASES: Final = ("haiku", "sonnet", "opus")

@@ -37,10 +37,11 @@ class Launch(Struct, frozen=True):
 class Access(Struct, frozen=True, kw_only=True):
     """What a program is given in the sandbox beside the project: `shown` files and folders to read, `declared` variables.
 
-    `network`: None for what the person's settings give to commands, which is theirs to say of no hook, tool or server.
+    `is_command`: it has the network where the person opened that for all commands, which says nothing of hooks, tools and servers.
     """
 
-    network: bool | None = False
+    network: bool = False
+    is_command: bool = False
     read_only: bool = False
     shown: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}

@@ -218,8 +218,8 @@ class Sandbox(Starter):
         Whoever gives it more to read has asked `may_show`, or it is ybs's own.
         """
         self._show_outputs()
-        if access.network is None:
-            access = replace(access, network=self.is_open and not access.read_only)
+        if access.is_command and self.is_open and not access.read_only:
+            access = replace(access, network=True)
         return self._showing(access.shown).launch(command, folder, environ, access)
 
     def start_resident(self, resident: "Resident") -> "Launch":

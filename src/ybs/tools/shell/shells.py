@@ -98,7 +98,7 @@ class Shells:
         self, command: str, folder: Path, *, network: bool = False, read_only: bool = False
     ) -> "tuple[Launch, CommandMark]":
         """Say how a command is started, and by which mark its processes are known. Raises OSError or ToolError."""
-        access = Access(network=network or None, read_only=read_only)
+        access = Access(network=network, read_only=read_only, is_command=True)
         environ = self._roots.host.environ
         launch = self.starter.start(shell_command(command), folder, environ, access)
         if read_only and ("py_compile" in command or "compileall" in command):
