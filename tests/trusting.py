@@ -7,7 +7,7 @@ from typing import Any
 from hosts import this_host
 from ybs.config.layers import Loaded
 from ybs.config.review import Review
-from ybs.trust.decision import give
+from ybs.trust.decision import give, review_of
 from ybs.trust.settings import load
 
 
@@ -19,9 +19,7 @@ def write(folder: Path, settings: Any, name: str = ".ybs.json") -> Path:
 
 
 def give_trust(folder: Path) -> Loaded:
-    loaded = load(this_host(), folder=folder)
-    if loaded.review is not None:
-        give(this_host(), loaded.review)
+    give(this_host(), review_of(load(this_host(), folder=folder), folder))
     return load(this_host(), folder=folder)
 
 

@@ -81,6 +81,7 @@ async def test_exit_code_2_refuses_a_call_and_the_model_reads_why(open_session, 
 
 
 async def test_a_hook_gets_a_call_in_the_names_that_hooks_are_written_for(open_session, project):
+    give_trust(project)
     options = with_hooks(PreToolUse=hook(KEPT, "Write|Edit"), PostToolUse=hook(KEPT, "write_file"))
     script = [
         call("write_file", path="a.txt", content="x"),
@@ -223,9 +224,31 @@ async def test_what_hooks_add_stands_with_the_words_and_the_results(playing, pro
     assert "Run the linter." in results(events)[0].output
 
 
+async def test_a_formatter_of_the_persons_waits_for_trust_as_it_loads_what_lies_beside_a_file(
+    open_session: Open, project: Path
+):
+    put(project, "settings.sh", "echo loaded >> loaded")
+    formats = """cd "$(dirname "$(jq -r .tool_input.file_path)")" && . ./settings.sh"""
+    script = [call("write_file", path=name, content="x") for name in ("a", "b")]
+    script += [call("run_shell", command="echo one"), "Done."]
+    options = with_hooks(PostToolUse=hook(formats, "Write|Edit"))
+    events = await ran(open_session, script, mode="bypass", **options)
+    assert not (project / "loaded").exists()
+    assert (
+        len([text for text in notices(events) if "wait until you trust this project" in text]) == 1
+    )
+    options = with_hooks(PostToolUse=hook(formats, "Write|Edit", cwd="project"))
+    events = await ran(open_session, script, mode="bypass", **options)
+    assert (project / "loaded").read_text() == "loaded\n" * 2
+    give_trust(project)
+    events = await ran(open_session, script, mode="bypass", **with_hooks(PostToolUse=hook(formats)))
+    assert (project / "loaded").read_text() == "loaded\n" * 4
+    assert not any("wait until" in text for text in notices(events))
+
+
 async def test_what_a_formatter_changes_is_undone_with_the_call(playing, project: Path):
     command = "cat >/dev/null; sed -i 's/x/formatted/' $YBS_PROJECT_DIR/a.txt"
-    options = with_hooks(PostToolUse=hook(command, "Write"))
+    options = with_hooks(PostToolUse=hook(command, "Write", cwd="project"))
     async with playing(
         [call("write_file", path="a.txt", content="x"), "Done."], mode="bypass", **options
     ) as (session, _, _):

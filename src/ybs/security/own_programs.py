@@ -56,7 +56,7 @@ class OwnPrograms:
         Raises ToolError and OSError where the folder cannot be made.
         """
         host, project = self._roots.host, self._roots.folder
-        if in_project or self._trusts_project():
+        if not self.starts_apart(in_project=in_project):
             environ = away_from(self._untrusted(), host.environ, but=self._projects)
             return Start(folder=project, environ=environ, is_apart=False)
         try:
@@ -65,6 +65,10 @@ class OwnPrograms:
             raise ToolError(str(error)) from error
         environ = away_from(self._untrusted(), host.environ)
         return Start(folder=folder, environ=environ, is_apart=True)
+
+    def starts_apart(self, *, in_project: bool = False) -> bool:
+        """Return whether a program starts outside of the project, which is not trusted. `in_project`: never."""
+        return not (in_project or self._trusts_project())
 
     @property
     def _projects(self) -> tuple[str, ...]:

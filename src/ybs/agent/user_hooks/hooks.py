@@ -151,6 +151,12 @@ _MOST_IN_RESPONSE = 100_000  # characters of a result
 _UNCHANGED = "A PermissionRequest hook allows the call with other arguments, which only a PreToolUse hook may give, so you are asked"
 
 
+_WAITS = (
+    "Your hooks that are told of a changed or read file, such as `{hook}`, wait until you trust this project, for formatters run code "
+    'that lies beside the file: `ybs trust give`, or "cwd": "project" in their entry for every project.'
+)
+
+
 class PromptBlocked(YbsError):
     """A hook did not let the person's words pass; the text says why."""
 
@@ -169,6 +175,7 @@ class _InCommon(Struct):
     transcript: _Transcript
     why: str | None = None
     has_begun: bool = False
+    has_told_waiting: bool = False
     background: set[asyncio.Task[HookAnswer]] = field(default_factory=set[asyncio.Task[HookAnswer]])
 
 
@@ -218,6 +225,8 @@ class UserHooks(TurnHook):
             arguments = _decoded(call)
             command, paths = str(arguments.get("command", "")), self._spelled(arguments)
             meant = [hook for hook in meant if hook.allows(call.name, command, paths)]
+        if event == "PostToolUse" and "file_path" in facts["tool_input"]:
+            meant = self._without_waiting(meant)
         # One that stands in several groups runs once; one of the project's never takes the place of the person's.
         fitting = {(hook.command, hook.root, hook.source, hook.is_async): hook for hook in meant}
         if not fitting:
@@ -241,6 +250,19 @@ class UserHooks(TurnHook):
         if answer.ending is not None:
             self._common.why = answer.ending or "it gives no reason"
         return answer
+
+    def _without_waiting(self, hooks: Sequence[Hook]) -> list[Hook]:
+        """Leave out the person's own where the project is not trusted: what formats or checks a file loads the code of settings beside it."""
+        starts_apart = self._environment.workspace.own_programs.starts_apart
+        waiting = [
+            each
+            for each in hooks
+            if each.source == "own" and starts_apart(in_project=each.in_project)
+        ]
+        if waiting and not self._common.has_told_waiting:
+            self._common.has_told_waiting = True
+            self._emit(Noticed(level="warning", text=_WAITS.format(hook=waiting[0].shown)))
+        return [each for each in hooks if each not in waiting]
 
     def _spelled(self, arguments: Mapping[str, Any]) -> list[str] | None:
         """Return all ways in which a condition may write the files of a call: as named and with links resolved, from the project's folder, whole, and with `~`.
