@@ -618,13 +618,43 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
         for command in ("make", "npm test"):
             await session.run(command, outside=True)
             said = session.questions[-1].warnings[-1].partition("keys: ")[2]
-            assert said.startswith("Makefile, main.py, package.json") is named
+            assert said.startswith("./, Makefile, main.py, package.json") is named
     await session.run("git commit -qm x")  # which loads nothing
     hook = work / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexec python3 main.py\n")
     await session.run("git commit -qm 'Change package.json'")
     assert "git has a hook pre-commit" in session.questions[-1].reason
     assert "Makefile, main.py" in session.questions[-1].warnings[-1]
+
+
+async def test_the_question_leaves_out_nothing_that_was_changed_or_moved(open_session, work: Path):
+    session = open_session()
+    session.answer = NO
+    kept = ("bin/tool/run", "bin/tool/x, y", "other/tool/run", "other/here", "src/a", "src/b", "gone/a", "gone/b")  # fmt: skip
+    for name in kept:
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("kept\n")
+    new = [work / f"new{number}" for number in range(9)]
+    later = (work / kept[-1]).stat().st_ctime_ns + 10**8
+    while not new[0].touch() and new[0].stat().st_ctime_ns < later:  # its clock goes in steps
+        pass
+    session.environment.workspace.since_ns = later
+    for each in new:
+        each.touch()
+    (work / "bin/tool").rename(work / "bin/was")
+    (work / "other/tool").rename(work / "bin/tool")
+    (work / "bin/was/x, y").write_text("changed\n")
+    (work / "src/b").write_text("changed\n")
+    (work / "gone/a").unlink()
+    (work / "made/deep").mkdir(parents=True)
+    (work / "made/deep/a").touch()
+    await session.run("make", outside=True)
+    said = session.questions[-1].warnings[-1].partition("keys: ")[2]
+    names = ", ".join(each.name for each in new)
+    assert (
+        said
+        == f"./, bin/, gone/, made/, {names}, other/, src/b, bin/tool/, bin/was/, 'bin/was/x, y'"
+    )
 
 
 async def test_a_question_about_the_way_out_is_asked_anew_where_it_is_another_one_by_then(
