@@ -137,7 +137,7 @@ class Case:
 
         given = self.subject.command
         for text in [given] if given else commands_in(bytes(self.call.arguments)):
-            command = CommandCase(text, safety)
+            command = CommandCase(text, safety, network=self.wants_network)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
             self.foreseen += command.foreseen
