@@ -131,8 +131,8 @@ def _changed_below(start: str, since_ns: int) -> dict[str, str]:
     """Return what changed at a path and below it, with a `/` for folders; below one in which nothing is as it was nothing."""
     changed, mixed = dict[str, str](), {start}
     for path, status in _all_below(start):
-        if status.st_ctime_ns >= since_ns:
-            changed[path] = "/" * S_ISDIR(status.st_mode)
+        if status is None or status.st_ctime_ns >= since_ns:
+            changed[path] = "/" * (status is None or S_ISDIR(status.st_mode))
             continue
         while path not in mixed:
             mixed.add(path)
@@ -141,8 +141,8 @@ def _changed_below(start: str, since_ns: int) -> dict[str, str]:
     return {path: end for path, end in changed.items() if os.path.dirname(path) not in whole}  # noqa: PTH120
 
 
-def _all_below(start: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield a path and all below it; of git's own what programs ask it for, and what it runs."""
+def _all_below(start: str) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Yield a path and all below it; of git's own what programs ask it for, and what it runs; None for a folder that can be entered and not listed."""
     pending = list[str]()
     with suppress(OSError, ValueError):
         status = os.stat(start)  # noqa: PTH116
@@ -150,10 +150,17 @@ def _all_below(start: str) -> Iterator[tuple[str, os.stat_result]]:
         yield start, status
     while pending:
         folder = pending.pop()
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                if folder.endswith("/.git") and entry.name not in _SAID:
-                    continue
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda each: each.name)
+        except OSError:
+            if os.access(folder, os.X_OK):
+                yield folder, None
+            continue
+        for entry in found:
+            if folder.endswith("/.git") and entry.name not in _SAID:
+                continue
+            with suppress(OSError):  # it has gone
                 if entry.name != ".git":  # it changes with each look of git's
                     yield entry.path, entry.stat(follow_symlinks=False)
                 pending += [entry.path] * entry.is_dir(follow_symlinks=False)
