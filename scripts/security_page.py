@@ -429,6 +429,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 | `chmod 311 .`, `chmod 311 sub` in a command: a folder that can be entered and not listed | hid the repositories in it, and the next command wrote their settings: such a folder is read-only as a whole, and named: held by `tests/security/test_sandboxed_work.py`, `tests/security/test_folder_index.py` |
+| a file that editors run, left in a folder that the same command keeps from being listed | nothing was told: the folder is named right after it: held by `tests/agent/test_autorun_watch.py` |
 
 ## Escapes
 
