@@ -1,11 +1,13 @@
 """Files that commands leave and that run or are read later are named to the person, and to nobody else."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from processes import comes
 from scripted import OpenAIServer
 from security.later_files import ORDINARY, READ, RUNS
 from serving import serving
-from ybs.core.events import Noticed, ToolFinished
+from ybs.core.events import Noticed, ToolFinished, ToolStarted
 from ybs.security.paths import autorun_watch, folder_index
 from ybs.security.sandbox.bubblewrap import attempt, find
 from ybs.session.session import Session
@@ -208,6 +210,27 @@ async def test_a_project_that_cannot_be_looked_through_is_closed_and_the_person_
     assert any("looked through" in each.text for each in events.of(Noticed))
     assert "looked through" in events.of(ToolFinished)[0].output
     assert not (project / "new").exists()
+
+
+async def test_a_folder_that_a_command_keeps_from_being_listed_is_named_right_after_it_once(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    scandir = os.scandir
+
+    def scan(path: Any) -> Any:
+        if str(path).endswith("/shut"):
+            raise PermissionError
+        return scandir(path)
+
+    monkeypatch.setattr(folder_index.os, "scandir", scan)  # the superuser lists all
+    script = [call("run_shell", command=command) for command in (planting("shut/.envrc"), "true")]
+    async with OpenAIServer([*script, "done"]) as server:
+        session, events = open_session(server, mode="bypass", sandbox=False)
+        async with session:
+            await session.send("go on")
+    (said,) = [each for each in events.of(Noticed) if "looked through (shut)" in each.text]
+    second = events.of(ToolStarted)[1]
+    assert events.events.index(said) < events.events.index(second)
 
 
 def test_a_run_without_a_terminal_says_it_in_its_result(project: Path):

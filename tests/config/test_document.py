@@ -111,5 +111,6 @@ def test_a_list_of_keys_is_never_left_out_and_is_cut():
 def test_nothing_that_a_terminal_acts_on_is_shown():
     assert visible("a\x1b[2J\n\u202eb\ud800") == r"a\x1b[2J\n\u202eb\ud800"
     assert visible("x" * 600) == "x" * 497 + "..."
+    assert visible("a" + "\u2800 " * 300 + "b") == "a <600 spaces> b"
     assert dotted(("tools", "external", 1, "na\x07me")) == r"tools.external[1].na\x07me"
     assert dotted((0, "a")) == "[0].a"

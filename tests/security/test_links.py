@@ -95,7 +95,18 @@ def test_a_path_leads_out_by_a_link_of_the_project_alone(project: Path, tmp_path
     (project / "mine").symlink_to(project)
     (tmp_path / "to").symlink_to(outside)
     roots = Roots(this_host(), project.resolve())
-    for path in ("out", "out/a", "out/none", f"{project}/out/a", "mine/out/a", "a\0b"):
+    (project / "docs").mkdir()
+    (project / "docs/down").symlink_to(outside / "down")
+    (outside / "down").mkdir()
+    up = ("docs/down/../a", f"/{project}/docs/down/../a", "mine/../project/docs/down/../a")
+    for path in ("out", "out/a", "out/none", f"{project}/out/a", "mine/out/a", "a\0b", *up):
         assert roots.leads_out(path), path
-    for path in ("a", "mine/a", str(outside / "a"), tmp_path / "to/a", "../outside/a"):
+    for path in (
+        "a",
+        "mine/a",
+        str(outside / "a"),
+        tmp_path / "to/a",
+        "../outside/a",
+        "docs/down/../../project/a",
+    ):
         assert not roots.leads_out(path), path

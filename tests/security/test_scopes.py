@@ -79,6 +79,29 @@ def test_s13_what_reaches_further_has_no_scope(text: str):
 
 
 @every_row(
+    ("text", "scopes"),
+    [
+        ("pip install six", ["pip install *"]),
+        ("pip install -U 'six[a]==1' --target vendor -r requirements/dev.txt", ["pip install *"]),
+        ("npm install --save-dev @types/node@20", ["npm install *"]),
+        ("pytest tests/test_a.py::test_b", ["pytest *"]),
+        ("pip install six --proxy 127.0.0.1:8080", []),
+        ("pip install six --proxy=proxy.example", []),
+        ("pip install six --index-url x.example", []),
+        ("kubectl get pods --server x.example", []),
+        ("git fetch x.example:a/b", []),
+        ("git fetch [::1]:a/b", []),
+        ("gh api --hostname x.example user", []),
+    ],
+)
+def test_with_the_network_a_scope_covers_no_word_that_may_be_an_address(
+    text: str, scopes: list[str]
+):
+    assert scopes_of(read(text), network=True) == scopes
+    assert scopes_of(read(text))
+
+
+@every_row(
     "text",
     [
         *("python x", "bash -c x.sh", "sh -c ls", "env ls", "xargs ls", "find . -name x", "node x"),

@@ -22,6 +22,7 @@ def test_each_link_on_the_way_counts_also_one_that_goes_up_and_a_circle_ends(tmp
     [
         ("{tmp}/project", False),
         ("{tmp}/project/x", False),
+        ("/{tmp}/project/x", False),  # two slashes are one
         ("{tmp}/project2", True),
         ("{tmp}/project/../own", True),  # the folder itself stays where it is
         ("{tmp}/project/sub/../../own", False),

@@ -202,6 +202,7 @@ async def test_it_is_asked_about_in_every_mode_and_once(open_session, mode: str)
 async def test_always_is_never_a_way_out(open_session) -> None:
     session = open_session()
     session.answer = Answer(is_allowed=True, is_outside=True, is_for_session=True)
+    session.environment.workspace.since_ns = time.time_ns() + 10**12
     assert not (await session.run("touch made")).is_error
     await session.run("touch made")
     assert len(session.questions) == 2
@@ -618,13 +619,43 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
         for command in ("make", "npm test"):
             await session.run(command, outside=True)
             said = session.questions[-1].warnings[-1].partition("keys: ")[2]
-            assert said.startswith("Makefile, main.py, package.json") is named
+            assert said.startswith("./, Makefile, main.py, package.json") is named
     await session.run("git commit -qm x")  # which loads nothing
     hook = work / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexec python3 main.py\n")
     await session.run("git commit -qm 'Change package.json'")
     assert "git has a hook pre-commit" in session.questions[-1].reason
     assert "Makefile, main.py" in session.questions[-1].warnings[-1]
+
+
+async def test_the_question_leaves_out_nothing_that_was_changed_or_moved(open_session, work: Path):
+    session = open_session()
+    session.answer = NO
+    kept = ("bin/tool/run", "bin/tool/x, y", "other/tool/run", "other/here", "src/a", "src/b", "gone/a", "gone/b")  # fmt: skip
+    for name in kept:
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("kept\n")
+    new = [work / f"new{number}" for number in range(9)]
+    later = (work / kept[-1]).stat().st_ctime_ns + 10**8
+    while not new[0].touch() and new[0].stat().st_ctime_ns < later:  # its clock goes in steps
+        pass
+    session.environment.workspace.since_ns = later
+    for each in new:
+        each.touch()
+    (work / "bin/tool").rename(work / "bin/was")
+    (work / "other/tool").rename(work / "bin/tool")
+    (work / "bin/was/x, y").write_text("changed\n")
+    (work / "src/b").write_text("changed\n")
+    (work / "gone/a").unlink()
+    (work / "made/deep").mkdir(parents=True)
+    (work / "made/deep/a").touch()
+    await session.run("make", outside=True)
+    said = session.questions[-1].warnings[-1].partition("keys: ")[2]
+    names = ", ".join(each.name for each in new)
+    assert (
+        said
+        == f"./, bin/, gone/, made/, {names}, other/, src/b, bin/tool/, bin/was/, 'bin/was/x, y'"
+    )
 
 
 async def test_a_question_about_the_way_out_is_asked_anew_where_it_is_another_one_by_then(
@@ -646,6 +677,41 @@ async def test_a_question_about_the_way_out_is_asked_anew_where_it_is_another_on
     first, second = session.questions
     assert not any("new.txt" in each for each in first.warnings)
     assert any("new.txt" in each for each in second.warnings)
+
+
+async def test_the_way_out_that_is_only_offered_is_asked_about_again_with_what_was_changed(
+    open_session, work: Path
+) -> None:
+    session = open_session(mode="accept-edits")
+    for since, count in ((time.time_ns() + 10**12, 1), (0, 2)):
+        session.questions.clear()
+        session.environment.workspace.since_ns = since
+        assert "outside the sandbox" in (await session.run("touch new")).summary
+        assert not session.questions[0].warnings
+        assert [each.outside for each in session.questions] == ["offered"] * count
+    assert "main.py" in session.questions[1].warnings[-1]
+
+
+async def test_the_question_names_a_folder_that_may_be_entered_and_not_listed(
+    open_session, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("closed", "gone", "open"):
+        (work / name).mkdir()
+    scandir = os.scandir
+
+    def scan(path: Any) -> Any:
+        if str(path).endswith("/closed"):
+            raise PermissionError
+        if str(path).endswith("/gone"):
+            (work / "gone").rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(leaving.os, "scandir", scan)  # the superuser lists all
+    session = open_session()
+    session.answer = NO
+    session.environment.workspace.since_ns = time.time_ns() + 10**12
+    await session.run("make", outside=True)
+    assert session.questions[0].warnings[-1].endswith("keys: closed/")
 
 
 @pytest.mark.parametrize("where", ["home", "included", "variable"])

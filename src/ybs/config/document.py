@@ -235,8 +235,13 @@ def dotted(path: KeyPath) -> str:
     return visible(words.removeprefix("."), 100)
 
 
+#: Of signs that stand for themselves, those that look like nothing: what is behind many would be out of sight.
+_GAP = lazy("[ \u2800]{40,}")
+
+
 def visible(text: str, longest: int | None = 500) -> str:
-    """Escape what a terminal would act on, and cut what is too long; None cuts nothing."""
+    """Escape what a terminal would act on, count long gaps, and cut what is too long; None cuts nothing."""
+    text = _GAP().sub(lambda gap: f" <{len(gap[0])} spaces> ", text)
     cut = text if longest is None or len(text) <= longest else text[: longest - 3] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 

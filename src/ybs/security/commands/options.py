@@ -62,6 +62,10 @@ _CHOOSING = {
 _NAMES_PROGRAM = lazy(
     r"--?(?!no-)(?:\w+-)*(?:program|command|cmd|exec|wrapper|preprocessor|pager|interpreter)"
 )
+#: Names of options that say that the value is an address.
+_NAMES_ADDRESS = lazy(
+    r"--?(?!no-)(?:\w+-)*(?:addr|address|endpoint|host|hostname|index|links|mirror|proxy|registry|repo|repository|server|ur[il])"
+)
 #: Options by which a program with targets, or scripts, works on another project or by another file.
 _ELSEWHERE = {
     "make": "-f --file --makefile -C --directory",
@@ -89,9 +93,18 @@ def running(words: list[str]) -> Iterator[tuple[str, str]]:
 
 def naming_programs(words: Sequence[str]) -> Iterator[str]:
     """Yield the options whose name says that the value, which they have, is a program: `--diff-program=X`, `-wrapper X`."""
+    return _naming(words, _NAMES_PROGRAM())
+
+
+def naming_addresses(words: Sequence[str]) -> Iterator[str]:
+    """Yield the options whose name says that the value, which they have, is an address: `--proxy X`."""
+    return _naming(words, _NAMES_ADDRESS())
+
+
+def _naming(words: Sequence[str], names: re.Pattern[str]) -> Iterator[str]:
     for word, following in zip(words[1:], [*words[2:], ""], strict=False):
         head, _, value = word.partition("=")
-        if (value or following[:1] not in ("", "-")) and _NAMES_PROGRAM().fullmatch(head):
+        if (value or following[:1] not in ("", "-")) and names.fullmatch(head):
             yield head
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ybs.core.events import Emit, Noticed
 from ybs.security.paths.autorun_changes import AutorunFiles, WatchedChange
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ MADE = (
     "before you use git there. For commands in the sandbox they are read-only from now on."
 )
 UNSEEN = (
-    "Not all folders of this project could be looked through, so commands find these read-only for now ({names}). "
+    "Not all folders of this project could be looked through ({names}): commands find these read-only for now, and what they left there is not named. "
     "The next command goes on looking; what nobody may list (`chmod u+rx`) stays so."
 )
 
@@ -37,17 +38,14 @@ class AutorunWatch:
     def __init__(self, sandbox: "Sandbox", roots: Roots, has_jobs: Callable[[], bool]) -> None:
         self._sandbox, self._roots, self._has_jobs = sandbox, roots, has_jobs
         self._files: AutorunFiles | None = None
-        self._had_jobs = self._has_told_unseen = False
+        self._had_jobs = False
+        self._told_unseen: list[str] = []
 
     async def before(self, emit: Emit) -> None:
         """Look at what there is; what changed since the last look was a job, if any ran."""
-        changes = await self._look()
+        changes = await self._look(emit)
         if self._had_jobs:
             self._tell(changes, emit, who=_BESIDE_JOB)
-        if self._files is not None and self._files.unseen and not self._has_told_unseen:
-            self._has_told_unseen = True
-            names = self._named(self._files.unseen)
-            emit(Noticed(level="warning", text=UNSEEN.format(names=names)))
         self._had_jobs = self._has_jobs()
 
     async def after(self, emit: Emit) -> None:
@@ -62,7 +60,7 @@ class AutorunWatch:
         try:
             return await work()
         finally:
-            changes = await self._look()
+            changes = await self._look(emit)
             self._tell([each for each in changes if each.is_repository], emit, who=who)
 
     async def end_turn(self, emit: Emit) -> None:
@@ -71,13 +69,20 @@ class AutorunWatch:
             await self._tell_news(emit, who=_BESIDE_JOB)
 
     async def _tell_news(self, emit: Emit, *, who: str) -> None:
-        self._tell(await self._look(), emit, who=who)
+        self._tell(await self._look(emit), emit, who=who)
         self._had_jobs = self._has_jobs()
 
-    async def _look(self) -> list[WatchedChange]:
+    async def _look(self, emit: Emit) -> list[WatchedChange]:
+        """Return what is new, and name each folder once that cannot be looked through."""
         if self._files is None:
             self._files = AutorunFiles(self._roots.host, self._sandbox.opened)
-        return await asyncio.to_thread(self._files.look)
+        changes = await asyncio.to_thread(self._files.look)
+        told = self._told_unseen
+        new = [each for each in self._files.unseen if not any(lies_in(each, one) for one in told)]
+        if new:
+            self._told_unseen += new
+            emit(Noticed(level="warning", text=UNSEEN.format(names=self._named(new))))
+        return changes
 
     def _tell(self, changes: Sequence[WatchedChange], emit: Emit, *, who: str) -> None:
         files = [change for change in changes if not change.is_repository]

@@ -23,6 +23,7 @@ from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
 from ybs.security.paths.path_text import lies_in, path_of
 from ybs.security.paths.second_names import BlockedFiles
+from ybs.security.paths.steps import steps
 
 # What the first path needs is loaded when it comes: a start has none.
 
@@ -56,12 +57,11 @@ def is_led_out(name: str | Path, folder: Path) -> bool:
 def _leads_out(path: Path, tops: Sequence[str]) -> bool:
     """Return whether a path leads outside of some folders by a link that lies in one of them."""
     try:
-        named = Path(os.path.normpath(path))
-        real, *above = (os.path.realpath(each) for each in (named, *named.parents))
+        way = (os.path.realpath(path), *steps(str(path), has_turns=False))
     except (OSError, ValueError):  # it is replaced while it is looked at
         return True
-    inside = [any(lies_in(each, top) for top in tops) for each in (real, *above)]
-    return not inside[0] and any(inside)
+    is_inside, *passed = (any(lies_in(each, top) for top in tops) for each in way)
+    return any(passed) and not is_inside
 
 
 class Roots:

@@ -14,7 +14,7 @@ def steps(path: str, *, has_turns: bool = True) -> Iterator[str]:
     There are no links on the way to any of them. Whoever may write in the folder of a link, or in one that `..` arrives at, can have
     the path lead elsewhere. Raises ValueError for what is not a path.
     """
-    pending = [part for part in reversed(Path(path).parts) if part != "/"]
+    pending = [part for part in reversed(Path(path).parts) if part.strip("/")]
     real, links = "", 0
     while pending:
         part = pending.pop()
@@ -32,7 +32,7 @@ def steps(path: str, *, has_turns: bool = True) -> Iterator[str]:
         links += 1
         if links > _MOST_LINKS:
             return
-        pending += [part for part in reversed(Path(target).parts) if part != "/"]
+        pending += [part for part in reversed(Path(target).parts) if part.strip("/")]
         real = "" if target.startswith("/") else real.rpartition("/")[0]
     yield real or "/"
 

@@ -37,6 +37,8 @@ _REACHING = words_in(
     "curl wget aria2c nc ncat netcat socat telnet ftp lftp sftp scp rsync dig host nslookup"
 )
 _ADDRESS = lazy(r"://|^[\w.+-]+@[\w.-]+:")
+#: With the network also `HOST:PORT` and `HOST:path`; `test.py::name` is none.
+_WITH_PORT = lazy(r"(?<!:):(?!:)|\[[\da-fA-F:]*:")
 #: Options of interpreters before the file that change neither which file runs nor what runs before it.
 _HARMLESS_OPTION = lazy(
     r"-(?:[uBOIbvqwx]+|W[a-z:]+|X(?:dev|utf8)|-(?:test|watch|trace-warnings|trace-uncaught|no-warnings"
@@ -71,14 +73,14 @@ def is_harmless(assignment: str) -> bool:
     return not any(piece.startswith("/") or ".." in piece.split("/") for piece in pieces)
 
 
-def scopes_of(reading: Reading) -> list[str]:
+def scopes_of(reading: Reading, *, network: bool = False) -> list[str]:
     """Return the scopes that together cover all of a command; empty where there are none."""
-    scopes = list(map(scope_of, parts_to_cover(reading)))
+    scopes = [scope_of(part, network=network) for part in parts_to_cover(reading)]
     return list(dict.fromkeys(scopes)) if all(scopes) else []
 
 
-def scope_of(part: Command) -> str:
-    """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null."""
+def scope_of(part: Command, *, network: bool = False) -> str:
+    """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null. With the network less is no address."""
     sets, words = part.sets, part.words
     if not _goes_nowhere(part) or not words or not all(map(is_harmless, sets)):
         return ""
@@ -86,7 +88,9 @@ def scope_of(part: Command) -> str:
     if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
         return ""
     star = [] if words[:size] == words and options.takes_targets(words) else ["*"]
-    return " ".join([*sets, *words[:size], *star]) if _does_no_more(words, size) else ""
+    if not _does_no_more(words, size) or (network and _names_address(words, size)):
+        return ""
+    return " ".join([*sets, *words[:size], *star])
 
 
 def parts_to_cover(reading: Reading) -> list[Command]:
@@ -158,6 +162,11 @@ def _does_no_more(words: list[str], size: int) -> bool:
     return not does_else and not any(found(word) for found in beyond for word in words[size:])
 
 
+def _names_address(words: list[str], size: int) -> bool:
+    """Return whether a word behind the beginning may say where the network is used."""
+    return any(map(_WITH_PORT().search, words[size:])) or any(options.naming_addresses(words))
+
+
 def _program_ends(words: Sequence[str]) -> int:
     """Return the place behind the file or module of the project that an interpreter runs; 0 where it runs none."""
     if stem_of(words[0].rpartition("/")[2]) not in INTERPRETERS:
@@ -191,8 +200,9 @@ _LETTERS = lazy(r"[^\W\d_]+|.", re.DOTALL)
 class CommandCase:
     """One command: how it reads, what is dangerous about it, and what could allow it."""
 
-    def __init__(self, command: str, safety: SafetySettings) -> None:
+    def __init__(self, command: str, safety: SafetySettings, *, network: bool = False) -> None:
         self.reading: Reading = read(command)
+        self._network = network
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
         self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
@@ -224,7 +234,7 @@ class CommandCase:
     @cached_property
     def scopes(self) -> list[str]:
         """The scopes that together cover the command."""
-        return scopes_of(self.reading)
+        return scopes_of(self.reading, network=self._network)
 
     @cached_property
     def why_never(self) -> str:
@@ -236,7 +246,7 @@ class CommandCase:
         parts = parts_to_cover(self.reading)
         return bool(parts) and all(
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
-            or f"run_shell({scope_of(part)}){place}" in grants
+            or f"run_shell({scope_of(part, network=self._network)}){place}" in grants
             for part in parts
         )
 

@@ -18,6 +18,7 @@ from ybs.core.ports import Effect, Preview, Question
 from ybs.security.paths.autorun import reason as reason_of
 from ybs.security.paths.path_text import is_open, quoted, spelled
 from ybs.security.policy.rules import WHERE, PolicyRule, PolicyRules, Rule, outside_rules
+from ybs.security.unicode import shown_whole
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Case:
 
         given = self.subject.command
         for text in [given] if given else commands_in(bytes(self.call.arguments)):
-            command = CommandCase(text, safety)
+            command = CommandCase(text, safety, network=self.wants_network)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
             self.foreseen += command.foreseen
@@ -255,8 +256,10 @@ class Case:
             warnings = (OUTSIDE, *warnings)
         if by_rule:  # first, for a hook's reason takes its place
             warnings = (reason, *warnings)
-        if self.outside == "needed" and (changed := self.subject.find_changed(self.subject.looks)):
-            warnings += (CHANGED.format(", ".join(changed)),)
+        # Where the way out is only offered, it is looked for once that was taken.
+        is_named = self.outside == "needed" or self.subject.looks
+        if is_named and (changed := self.subject.find_changed(self.subject.looks)):
+            warnings += (CHANGED.format(shown_whole(", ".join(changed))),)
         offers_network = self.offers_network and not self.is_stuck
         reasons = ["" if reason == BY_MODE or reason in warnings else reason]
         # What it is given is said whatever asks.

@@ -16,6 +16,7 @@ from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_settings import commands, hook_folders, named_by_settings, remotes_of
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.path_text import spelled
 from ybs.security.paths.repository import Repository, check_plain, find_repository, number_of
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.rules import may_be_let_out
@@ -36,7 +37,6 @@ _LEADING = (
 )
 #: What of git's own folder says something to programs that ask it.
 _SAID = frozenset(("HEAD", "config", "hooks", "packed-refs", "refs"))
-_MOST_NAMED = 5
 #: The clock of a file system goes in steps.
 _STEP_NS = 20_000_000
 
@@ -54,19 +54,20 @@ class Leaving:
         return self._why_loading() or next(jobs, "") or next(self._by_words(), "")
 
     def changed(self) -> tuple[str, ...]:
-        """Return what was changed since the session began of all that it may load, a few names of it, as they are shown to the person.
+        """Return what was changed since the session began of all that it may load, as it is shown to the person: each file, and folders with a `/` behind.
 
+        A folder is named where it was made or moved, or something in it was made, moved or removed; alone where nothing in it is as it was.
         It goes by what the system notes of a file (`st_ctime`), which no program can set. That helps who is asked, and decides
         nothing: a file system in memory notes no write by a mapping. A job could change all that is looked at.
         """
         if not self._why_loading():
             return ()
         since, roots = self._workspace.since_ns - _STEP_NS, self._roots
-        jobs = (f"whatever {job} writes" for job in self._workspace.shells.running_jobs[:1])
-        found = (each for root in roots.folders for each in _changed_below(str(root), since))
-        names = [*jobs, *map(roots.show, found)]
-        more = [f"and {len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-        return (*names[:_MOST_NAMED], *more)
+        jobs = (f"whatever {job} writes" for job in self._workspace.shells.running_jobs)
+        found = (
+            each for root in roots.folders for each in _changed_below(str(root), since).items()
+        )
+        return (*jobs, *(spelled(f"{roots.show(Path(path))}{end}") for path, end in found))
 
     def _why_loading(self) -> str:
         """Return why it may load what lies in the project; empty where it is known to load nothing of it."""
@@ -126,18 +127,22 @@ def _by_repository(repository: Repository, roots: Roots) -> Iterator[str]:
             yield from (f"git has a hook {each.name}" for each in place.iterdir() if each.suffix != ".sample")  # fmt: skip
 
 
-def _changed_below(start: str, since_ns: int) -> list[Path]:
-    """Return the files that changed at a path and below it; where there are none the folders in which something was removed or renamed."""
-    changed = {
-        Path(path): S_ISDIR(status.st_mode)
-        for path, status in _all_below(start)
-        if status.st_ctime_ns >= since_ns
-    }
-    return [path for path, is_folder in changed.items() if not is_folder] or [*changed]
+def _changed_below(start: str, since_ns: int) -> dict[str, str]:
+    """Return what changed at a path and below it, with a `/` for folders; below one in which nothing is as it was nothing."""
+    changed, mixed = dict[str, str](), {start}
+    for path, status in _all_below(start):
+        if status is None or status.st_ctime_ns >= since_ns:
+            changed[path] = "/" * (status is None or S_ISDIR(status.st_mode))
+            continue
+        while path not in mixed:
+            mixed.add(path)
+            path = os.path.dirname(path)  # noqa: PTH120 - a text
+    whole = changed.keys() - mixed
+    return {path: end for path, end in changed.items() if os.path.dirname(path) not in whole}  # noqa: PTH120
 
 
-def _all_below(start: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield a path and all below it; of git's own what programs ask it for, and what it runs."""
+def _all_below(start: str) -> Iterator[tuple[str, os.stat_result | None]]:
+    """Yield a path and all below it; of git's own what programs ask it for, and what it runs; None for a folder that can be entered and not listed."""
     pending = list[str]()
     with suppress(OSError, ValueError):
         status = os.stat(start)  # noqa: PTH116
@@ -145,10 +150,17 @@ def _all_below(start: str) -> Iterator[tuple[str, os.stat_result]]:
         yield start, status
     while pending:
         folder = pending.pop()
-        with suppress(OSError), os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda each: each.name):
-                if folder.endswith("/.git") and entry.name not in _SAID:
-                    continue
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda each: each.name)
+        except OSError:
+            if os.access(folder, os.X_OK):
+                yield folder, None
+            continue
+        for entry in found:
+            if folder.endswith("/.git") and entry.name not in _SAID:
+                continue
+            with suppress(OSError):  # it has gone
                 if entry.name != ".git":  # it changes with each look of git's
                     yield entry.path, entry.stat(follow_symlinks=False)
                 pending += [entry.path] * entry.is_dir(follow_symlinks=False)
