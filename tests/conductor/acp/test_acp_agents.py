@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 
 from conductor.acp.scenes import Scene
 from conductor_cast import delegated, results
+from hosts import this_host
 from ybs.core.events import (
     ConfirmationAsked,
     TextStreamed,
@@ -272,7 +272,7 @@ async def test_what_is_agreed_to_is_what_was_shown_whatever_the_file_holds_by_th
 ) -> None:
     def answer(question: Question) -> Answer:
         if question.preview.title.startswith("Edit"):
-            (copied,) = Path(os.environ["TMPDIR"]).glob("ybs-*/*/*/project/a")
+            (copied,) = this_host().copies_folder.glob("*/*/project/a")
             copied.write_text("evil\nold\n")
         return Answer(is_allowed="evil" not in question.preview.body)
 
@@ -500,7 +500,7 @@ async def _until(is_there: Callable[[], bool]) -> None:
 
 
 def _number_in_copy() -> int:
-    (file,) = Path(os.environ["TMPDIR"]).glob("ybs-*/*/*/project/pid")
+    (file,) = this_host().copies_folder.glob("*/*/project/pid")
     return int(file.read_text())
 
 
