@@ -423,6 +423,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 | a model's name by an untrusted project's `llm.model`, or by the model to `delegate`, as `m;touch$IFS/x`, for a program of `cli_agents` that a shell starts | ran outside, before trust: such a name is ignored: held by `tests/trust/test_project_settings.py`, `tests/conductor/test_delegation.py` |
+| a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
 
 ## Escapes
 
