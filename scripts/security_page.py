@@ -147,9 +147,9 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
   and its multiplexer keep; what was redirected to a file; what a tool changes in the project on purpose; what a command that runs without the
-  sandbox writes (histories and caches of programs). A command's temporary files lie in memory (`/dev/shm`); where there is no such place, with
+  sandbox writes (histories and caches of programs). A command's temporary files, copies of the project that sub-agents work in and the system prompt of a program (`claude-cli`, `cli_agents`) lie in memory (`/dev/shm`), after a kill until the next start; where there is no such place, with
   Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
-  it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
+  it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models. A project's tool runs from a copy of its files, which lies on the disk while it runs, and after a kill.
 - With the sandbox off a command that you allow can change ybs where it is installed in the project and bubblewrap cannot be had (with it, ybs itself stays read-only to the command, if not to root, who finds other ways by `/proc`, nor to a program outside that does what it is told; and `sudo` does not work in commands); ybs says so at the start, and asks about each
   command in every mode but `bypass`. A folder of the project in `PYTHONPATH` is
   looked through by Python itself before ybs begins: file tools ask before they write a module or package `sitecustomize`, `usercustomize` or `apport_python_hook` (which Debian's looks for), and a command that makes one is named (Python looks for those in the folder of an editable install, too, and for what an `import` in a `sitecustomize` or `*.pth` of your own does not find elsewhere, which ybs does not know), but a module of
@@ -424,6 +424,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 | a model's name by an untrusted project's `llm.model`, or by the model to `delegate`, as `m;touch$IFS/x`, for a program of `cli_agents` that a shell starts | ran outside, before trust: such a name is ignored: held by `tests/trust/test_project_settings.py`, `tests/conductor/test_delegation.py` |
 | a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
+| an incognito session that is killed: the system prompt of `claude-cli`, the copies that sub-agents work in; with the local model, a short prompt with your documents in it | lay on the disk: held by `tests/providers/cli/test_cli_model.py`, `tests/conductor/test_isolation_attacks.py`, `tests/providers/local/test_prefix_slot.py`, `tests/security/test_scratch.py` |
 
 ## Escapes
 
