@@ -425,6 +425,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a model's name by an untrusted project's `llm.model`, or by the model to `delegate`, as `m;touch$IFS/x`, for a program of `cli_agents` that a shell starts | ran outside, before trust: such a name is ignored: held by `tests/trust/test_project_settings.py`, `tests/conductor/test_delegation.py` |
 | a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
 | an incognito session that is killed: the system prompt of `claude-cli`, the copies that sub-agents work in; with the local model, a short prompt with your documents in it | lay on the disk: held by `tests/providers/cli/test_cli_model.py`, `tests/conductor/test_isolation_attacks.py`, `tests/providers/local/test_prefix_slot.py`, `tests/security/test_scratch.py` |
+| a trusted project's MCP server with the name of one of yours that cannot be used (`"type": "ws"`), and a rule of yours for its tools | took the name and ran by the rule: held by `tests/tools/mcp/test_settings.py` |
 
 ## Escapes
 
