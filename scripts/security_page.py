@@ -171,6 +171,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - The star of a rule goes by the names of options and by a table of programs: a way to another program that neither knows (`pandoc --filter`, `rustc -Clinker=`, a shortened name of an option, `\\!` in SQL) is covered by it, and runs in the sandbox.
 - A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
+- A server of yours at an address of this machine (MCP, a model) is known by its port alone: while it does not run, another user of the machine can listen there, and gets what is sent, with the key. `localhost` is the address at which you or root listen, where Linux tells.
 - What a trusted project's server left in its home is there for its next version too where its entry stays the same; `ybs trust revoke` removes it.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question: a file system in memory (tmpfs) notes no write by a mapping, and what a job or another session changes after your answer is not seen.
@@ -426,6 +427,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
 | an incognito session that is killed: the system prompt of `claude-cli`, the copies that sub-agents work in; with the local model, a short prompt with your documents in it | lay on the disk: held by `tests/providers/cli/test_cli_model.py`, `tests/conductor/test_isolation_attacks.py`, `tests/providers/local/test_prefix_slot.py`, `tests/security/test_scratch.py` |
 | a trusted project's MCP server with the name of one of yours that cannot be used (`"type": "ws"`), and a rule of yours for its tools | took the name and ran by the rule: held by `tests/tools/mcp/test_settings.py` |
+| another user of the machine who listens at `[::1]:PORT`, beside your MCP server with a key at `http://localhost:PORT` (127.0.0.1) | got the key and the calls: held by `tests/tools/mcp/test_http.py`, `tests/providers/test_http_client.py` |
 
 ## Escapes
 
