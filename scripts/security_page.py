@@ -88,7 +88,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
   start in a folder of ybs's that lies in no project, a server with a home in which no project's code and no other entry's has written (`tests/tools/mcp/test_launching.py`), nothing in their environment leads into the project, the repository around it or another work tree of it, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
-- **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
+- **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you, or give a call other arguments: that is judged as any call of the model's, and asked about where the tool is none of ybs's own
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
@@ -164,6 +164,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - An argument of a command's file may be an option of a command in it, or, where the file puts it there, a part of a program (`sed '$1'`, `awk`): the whole command is judged as any other, and shown where it is asked about.
 - `/learn` counts a prompt of an MCP server that you sent, and words that you pasted, as your own, and what an editor sends along under a name without a folder.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
+- A hook, tool or server of yours goes by the paths that it is given, in a project that you do not trust too: formatters and linters (prettier, eslint, stylelint, pylint, rubocop) look for their settings from the file upward, and some of those are code, which runs with what your program has, a hook's outside of the sandbox, with your keys.
+  [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to projects that you trust; a server with a key and such a library has `"project": "none"`.
 - Your own hooks in a project that you trust run what lies there, also what the model wrote a moment ago (`python3 -m x`, `npx`). A hook that is to run no code of the project names its program by the whole path.
 - Started below the top of a project that is no repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of yours that leads above it stays in force. Where your home folder itself
   lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
@@ -428,6 +430,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | an incognito session that is killed: the system prompt of `claude-cli`, the copies that sub-agents work in; with the local model, a short prompt with your documents in it | lay on the disk: held by `tests/providers/cli/test_cli_model.py`, `tests/conductor/test_isolation_attacks.py`, `tests/providers/local/test_prefix_slot.py`, `tests/security/test_scratch.py` |
 | a trusted project's MCP server with the name of one of yours that cannot be used (`"type": "ws"`), and a rule of yours for its tools | took the name and ran by the rule: held by `tests/tools/mcp/test_settings.py` |
 | another user of the machine who listens at `[::1]:PORT`, beside your MCP server with a key at `http://localhost:PORT` (127.0.0.1) | got the key and the calls: held by `tests/tools/mcp/test_http.py`, `tests/providers/test_http_client.py` |
+| a commit's title with `</hook-context>` that your hook prints; arguments that a trusted project's hook gave for a server of yours that a rule allows | stood among your words; ran unasked: held by `tests/session/test_user_hooks.py` |
 
 ## Escapes
 
