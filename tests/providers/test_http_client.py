@@ -1,17 +1,12 @@
 import asyncio
-import os
-import socket
-import sys
 from contextlib import aclosing
-from pathlib import Path
 
 import pytest
 from raw_http import chunk, http, sse, unending
 
 from rows import every_row
 from ybs.commands.advice import told
-from ybs.config import addresses
-from ybs.config.addresses import is_local, is_loopback, loopback_hosts
+from ybs.config.addresses import is_local, is_loopback
 from ybs.core.errors import (
     AuthError,
     ConfigError,
@@ -422,37 +417,6 @@ def test_a_message_about_an_address_shows_no_password_and_no_query(address: str,
         host_of(address.replace("{}", secret))
     assert str(refused.value).startswith(f"{shown!r} is not")
     assert secret not in str(refused.value)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux says who listens")
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::"])
-def test_localhost_is_where_a_server_of_the_persons_listens(host: str, monkeypatch):
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as server:
-        try:
-            server.bind((host, 0))
-        except OSError:
-            pytest.skip(f"NOT TESTED: this machine has no {host}")
-        server.listen()
-        port = server.getsockname()[1]
-        found = ["::1", "127.0.0.1"] if ":" in host else ["127.0.0.1", "::1"]
-        assert loopback_hosts(port) == found
-    monkeypatch.setattr(addresses, "_LOCALHOST", {"a": ("/none", ()), "b": ("/none", ())})
-    assert loopback_hosts(port) == ["a", "b"]
-
-
-def test_another_users_server_comes_last(tmp_path: Path, monkeypatch):
-    head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
-    row = " 0: {}:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 {} 0 1\n"
-    (tmp_path / "tcp").write_text(head + row.format("0100007F", 54321))
-    (tmp_path / "tcp6").write_text(head + row.format("0" * 32, os.getuid()))
-    tables = {
-        "127.0.0.1": (str(tmp_path / "tcp"), ("0100007F",)),
-        "::1": (str(tmp_path / "tcp6"), ("0" * 32,)),
-    }
-    monkeypatch.setattr(addresses, "_LOCALHOST", tables)
-    assert loopback_hosts(8080) == ["::1", "127.0.0.1"]
-    assert loopback_hosts(8081) == ["127.0.0.1", "::1"]
 
 
 @every_row(
