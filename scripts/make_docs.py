@@ -124,7 +124,7 @@ covers the settings above, `.mcp.json`, what lies in `agents`, `commands`, `hook
 another folder lies at the path (a clone made anew, an archive unpacked in its place), the project is not trusted until you have seen the difference. `--trust` trusts, for one run, what lies in the folder that ybs is started in as that run first reads it. A trusted project adds to your settings. It changes none of
 your providers, servers and hooks, and an address that it names gets none of your keys.
 
-A model named by a project must be a plain name, not a path or an address.
+A model named by a project must be a plain name (letters, digits and `. _ : / @ + -`), not a path or an address.
 """
 
 

@@ -88,7 +88,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
   start in a folder of ybs's that lies in no project, a server with a home in which no project's code and no other entry's has written (`tests/tools/mcp/test_launching.py`), nothing in their environment leads into the project, the repository around it or another work tree of it, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
-- **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
+- **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you, or give a call other arguments: that is judged as any call of the model's, and asked about where ybs does not bring the tool itself
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
@@ -147,9 +147,9 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   sees them, and they go with their session.
 - Incognito covers what ybs writes by itself. Out of its hands: the provider's own logs; swap and hibernation; what the terminal
   and its multiplexer keep; what was redirected to a file; what a tool changes in the project on purpose; what a command that runs without the
-  sandbox writes (histories and caches of programs). A command's temporary files lie in memory (`/dev/shm`); where there is no such place, with
+  sandbox writes (histories and caches of programs). A command's temporary files, copies of the project that sub-agents work in and the system prompt of a program (`claude-cli`, `cli_agents`) lie in memory (`/dev/shm`), after a kill until the next start; where there is no such place, with
   Landlock and on macOS, in a private folder on the disk that goes with the session, and after a kill too, but not when the machine itself stops. The local model's server has the last conversation in memory until
-  it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
+  it ends (`ybs models stop`). A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models. A project's tool runs from a copy of its files, which lies on the disk while it runs, and after a kill.
 - With the sandbox off a command that you allow can change ybs where it is installed in the project and bubblewrap cannot be had (with it, ybs itself stays read-only to the command, if not to root, who finds other ways by `/proc`, nor to a program outside that does what it is told; and `sudo` does not work in commands); ybs says so at the start, and asks about each
   command in every mode but `bypass`. A folder of the project in `PYTHONPATH` is
   looked through by Python itself before ybs begins: file tools ask before they write a module or package `sitecustomize`, `usercustomize` or `apport_python_hook` (which Debian's looks for), and a command that makes one is named (Python looks for those in the folder of an editable install, too, and for what an `import` in a `sitecustomize` or `*.pth` of your own does not find elsewhere, which ybs does not know), but a module of
@@ -164,6 +164,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - An argument of a command's file may be an option of a command in it, or, where the file puts it there, a part of a program (`sed '$1'`, `awk`): the whole command is judged as any other, and shown where it is asked about.
 - `/learn` counts a prompt of an MCP server that you sent, and words that you pasted, as your own, and what an editor sends along under a name without a folder.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
+- A tool or server of yours, and a hook before a call, goes by the paths that it is given, in a project that you do not trust too (hooks that are told of a file after a call wait for the trust): formatters and linters (prettier, eslint, stylelint, pylint, rubocop) look for their settings from the file upward, and some of those are code, which runs with what your program has, a hook's outside of the sandbox, with your keys.
+  [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to projects that you trust; a server with a key and such a library has `"project": "none"`.
 - Your own hooks in a project that you trust run what lies there, also what the model wrote a moment ago (`python3 -m x`, `npx`). A hook that is to run no code of the project names its program by the whole path.
 - Started below the top of a project that is no repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of yours that leads above it stays in force. Where your home folder itself
   lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
@@ -171,6 +173,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - The star of a rule goes by the names of options and by a table of programs: a way to another program that neither knows (`pandoc --filter`, `rustc -Clinker=`, a shortened name of an option, `\\!` in SQL) is covered by it, and runs in the sandbox.
 - A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
+- A server of yours at an address of this machine (MCP, a model) is known by its port alone: while it does not run, another user of the machine can listen there, and gets what is sent, with the key. `localhost` is the address at which you or root listen, where Linux tells.
 - What a trusted project's server left in its home is there for its next version too where its entry stays the same; `ybs trust revoke` removes it.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question: a file system in memory (tmpfs) notes no write by a mapping, and what a job or another session changes after your answer is not seen.
@@ -430,6 +433,12 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 | `chmod 311 .`, `chmod 311 sub` in a command: a folder that can be entered and not listed | hid the repositories in it, and the next command wrote their settings: such a folder is read-only as a whole, and named: held by `tests/security/test_sandboxed_work.py`, `tests/security/test_folder_index.py` |
 | a file that editors run, left in a folder that the same command keeps from being listed | nothing was told: the folder is named right after it: held by `tests/agent/test_autorun_watch.py` |
+| a model's name by an untrusted project's `llm.model`, or by the model to `delegate`, as `m;touch$IFS/x`, for a program of `cli_agents` that a shell starts | ran outside, before trust: such a name is ignored: held by `tests/trust/test_project_settings.py`, `tests/conductor/test_delegation.py` |
+| a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
+| an incognito session that is killed: the system prompt of `claude-cli`, the copies that sub-agents work in; with the local model, a short prompt with your documents in it | lay on the disk: held by `tests/providers/cli/test_cli_model.py`, `tests/conductor/test_isolation_attacks.py`, `tests/providers/local/test_prefix_slot.py`, `tests/security/test_scratch.py` |
+| a trusted project's MCP server with the name of one of yours that cannot be used (`"type": "ws"`), and a rule of yours for its tools | took the name and ran by the rule: held by `tests/tools/mcp/test_settings.py` |
+| another user of the machine who listens at `[::1]:PORT`, beside your MCP server with a key at `http://localhost:PORT` (127.0.0.1) | got the key and the calls: held by `tests/tools/mcp/test_http.py`, `tests/config/test_addresses.py` |
+| a commit's title with `</hook-context>` that your hook prints; arguments that a trusted project's hook gave for a server of yours that a rule allows | stood among your words; ran unasked: held by `tests/session/test_user_hooks.py` |
 
 ## Escapes
 

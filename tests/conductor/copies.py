@@ -1,6 +1,7 @@
 """A project and copies of it for sub-agents, as the tests of isolation use them."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from ybs.session.options import Options
 from ybs.session.settings import load_settings
 from ybs.session.undoing import Checkpoints
 
+#: Whether the machine has a place in memory for what an incognito session may not keep on a disk.
+HAS_MEMORY = os.path.ismount("/dev/shm")
 DELEGATE = ToolCall(id="call-1", name="delegate", arguments=Raw(b"{}"))
 
 

@@ -469,6 +469,20 @@ async def test_a_model_may_not_send_what_it_knows_further_away_than_the_session_
     assert "far/large is refused: the session's model answers on this machine" in told
 
 
+async def test_a_name_that_a_model_gives_a_model_is_no_part_of_a_shells_command(
+    project: Path, open_session: Open
+) -> None:
+    command = ["sh", "-c", "cat >&2; echo answer of {model}"]
+    own = {"mine": {"command": command, "output": "text", "model": "large"}}
+    task = delegated({"task": "look", "kind": "explore", "model": "mine/m;touch ran"})
+    async with OpenAIServer([task, "done"]) as server:
+        session, events = open_session(server, overrides={**ALWAYS, "cli_agents": own})
+        async with session:
+            await session.send("go")
+    told = results(events)[0].output
+    assert "mine/m;touch ran is refused: a sub-agent may only be given the plain name" in told
+
+
 async def test_in_incognito_a_model_elsewhere_is_refused_although_the_person_has_named_it(
     project: Path, open_session: Open
 ) -> None:

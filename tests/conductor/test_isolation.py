@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from conductor.copies import DELEGATE, Copies
+from conductor.copies import DELEGATE, HAS_MEMORY, Copies
 from rows import every_row
 from session.trees import tree
 from ybs.conductor import contents as copying
@@ -16,7 +16,8 @@ from ybs.conductor import origin
 from ybs.conductor.contents import moved_text
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
-from ybs.core.errors import ToolError
+from ybs.config.host import is_in_memory
+from ybs.core.errors import ToolError, YbsError
 from ybs.tools.searching.walk import Deadline
 
 pytestmark = pytest.mark.integration
@@ -303,6 +304,9 @@ async def test_a_project_that_is_too_large_is_refused_in_plain_words(
     monkeypatch.setattr(copying, "LEAST_FREE_BYTES", 10**18)
     with pytest.raises(ToolError, match=r"the disk is nearly full\. Let only one task write"):
         await copies.open()
+    where = r"memory \(/dev/shm\)" if HAS_MEMORY else "the disk"
+    with pytest.raises(ToolError, match=rf"{where} is nearly full\. Let only one task write"):
+        await Copies(copies.project, {"incognito.enabled": True}).open()
     assert list(copies.environment.host.copies_folder.glob("*/*")) == []
 
 
@@ -333,7 +337,11 @@ async def test_in_incognito_nothing_is_written_but_the_copy_stays(project: Path)
     (conflict,) = merged.conflicts
     await two.aclose()
     assert conflict.kept == str(two.folder / "a")
+    assert is_in_memory(conflict.kept) is HAS_MEMORY
     assert copies.environment.roots.resolve(conflict.kept).read_text() == "its\n"
+    other = "not a regular file" if HAS_MEMORY else "outside"  # nothing else there is open
+    with pytest.raises(YbsError, match=other):
+        copies.environment.roots.resolve(f"{two.folder.parent.parent}/a")
     await copies.aclose()
     assert not two.folder.exists()
 

@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 import pytest
 from msgspec import Raw
 
-from conductor.copies import DELEGATE, Copies
+from conductor.copies import DELEGATE, HAS_MEMORY, Copies
 from conductor.test_isolation import read, write
 from rows import every_row
 from session.trees import tree
@@ -17,6 +17,7 @@ from ybs.checkpoints.planning import Restoring
 from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.workplaces import Isolation
+from ybs.config.host import is_in_memory
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall
@@ -377,6 +378,31 @@ async def test_commands_in_a_copy_reach_neither_the_project_nor_another_copy(pro
     assert not (two.folder / "made").exists()
     await isolation.aclose()
     await environment.aclose()
+
+
+async def test_in_incognito_a_copy_is_worked_in_as_any_other_and_lies_on_no_disk(
+    project: Path,
+) -> None:
+    copies = Copies(project, {"safety.mode": "bypass", "incognito.enabled": True})
+    write(project, "a", "old\n")
+    environment = ToolEnvironment.of(project, copies.environment.loaded, Permissions())
+    if environment.sandbox.state not in ("full", "reduced"):
+        pytest.skip(f"NOT TESTED: {environment.sandbox.backend.why}")
+    isolation = Isolation(Workplace(environment))
+    one = await isolation.open("one")
+    assert is_in_memory(str(one.folder)) is HAS_MEMORY
+    tools = make_toolbox(one.environment, hooks=[one.hook])
+    for asked in (
+        call("write_file", path="letter", content="new\n"),
+        call("run_shell", command="cat a letter; echo made > made"),
+    ):
+        result = await tools.run(asked, lambda _: None)
+        assert not result.is_error
+    assert "old\nnew" in result.output
+    assert (one.folder / "made").read_text() == "made\n"
+    await isolation.aclose()
+    await environment.aclose()
+    assert not one.folder.exists()
 
 
 async def test_rules_and_modes_are_those_of_the_session_at_each_moment(copies: Copies) -> None:

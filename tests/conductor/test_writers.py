@@ -168,7 +168,7 @@ async def test_a_hook_that_protects_a_path_holds_at_the_merge(project: Path, mat
         await session.send("go")
     assert (project / "prod/x").read_text() == "old"
     assert (project / "b").read_text() == "1"
-    assert "prod/x: Refused by a hook of the person: not prod." in results(events)[0].output
+    assert "prod/x: Refused by a hook: not prod." in results(events)[0].output
 
 
 async def test_a_hook_that_says_to_ask_has_the_person_asked_at_the_merge(project: Path) -> None:

@@ -62,6 +62,8 @@ for step in script:
         sys.stdout.flush()
         os._exit(step["exit"])
 """
+#: Whether the machine has a place in memory for what an incognito session may not keep on a disk.
+HAS_MEMORY = os.path.ismount("/dev/shm")
 #: A step: text that is printed, or what else happens.
 Step: TypeAlias = str | dict[str, Any]
 ASK = Request("Be brief.", [UserMessage.of("hi")])

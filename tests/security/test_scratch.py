@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from hosts import this_host
 from security.test_read_only import run
 from security.test_sandboxed_work import bubblewrap, landlock
-from ybs.config.host import Host
+from ybs.config import private_file
+from ybs.config.host import Host, memory_folder
 from ybs.security.sandbox import scratch
 from ybs.security.sandbox.bubblewrap import Bubblewrap
 from ybs.security.sandbox.places import see
+from ybs.security.sandbox.sandbox import Sandbox
 from ybs.security.sandbox.scratch import PrivateFolder, sweep
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
@@ -101,6 +104,19 @@ def test_what_it_holds_is_removed_whatever_it_is(home: Path, tmp_path: Path) -> 
     assert not os.path.lexists(path)
     assert sorted(path.name for path in outside.iterdir()) == ["inner", "kept"]
     assert private.path != path, "the next one is new"
+
+
+@linux
+def test_a_start_removes_what_a_killed_session_left_in_memory(home: Path, project: Path) -> None:
+    if not os.path.ismount("/dev/shm"):
+        pytest.skip("NOT TESTED: there is no /dev/shm")
+    stale = memory_folder() / "0123456789ab"
+    private_file.make_folder(stale.parent)
+    stale.mkdir(exist_ok=True)
+    Sandbox(this_host(), project).sweep()
+    for thread in [each for each in threading.enumerate() if each.name == "ybs-sweep"]:
+        thread.join()
+    assert not stale.exists()
 
 
 def test_a_sweep_removes_what_nobody_holds(home: Path, tmp_path: Path) -> None:
@@ -214,6 +230,10 @@ def test_a_system_that_changes_the_mode_of_no_link_is_asked_to(home, monkeypatch
     assert sorted(asked) == [(name, 0o700, False) for name in ("home", "temporary", "unshared")]
 
 
+def _refuses(folder: Path) -> None:
+    raise private_file.Unsafe(f"{folder} is somebody else's")
+
+
 @linux
 def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any) -> None:
     private = PrivateFolder(this_host().scratch_folder, in_memory=True)
@@ -223,11 +243,16 @@ def test_in_memory_it_leaves_no_disk(home: Path, project: Path, monkeypatch: Any
     assert Path(private.path).is_relative_to(f"/dev/shm/ybs-{os.getuid()}")
     private.remove()
     assert not this_host().scratch_folder.exists()
+    with monkeypatch.context() as patched:  # another user has made the folder
+        patched.setattr(scratch.private_file, "make_folder", _refuses)
+        assert Path(private.path).parent == Path("/dev/shm")
+        assert private.shared == private.temporary
+        private.remove()
     monkeypatch.setattr(scratch, "MEMORY", str(home))
     monkeypatch.setattr("ybs.config.host.MEMORY", str(home))
     private = PrivateFolder(this_host().scratch_folder, in_memory=True)  # none is mounted there
     assert private.shared == ""
-    assert not Path(private.path).is_relative_to(home)
+    assert Path(private.path).parent == this_host().scratch_folder.resolve()  # and is swept there
     private.remove()
     private.remove()
     backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), "bwrap", (), "", private)

@@ -105,6 +105,12 @@ def test_every_setting_has_a_rule_or_is_refused():
         "gpt-oss:120b-cloud",
         "Qwen3:Cloud",
         "Auto",
+        "m;touch$IFS/x",
+        "m`id`",
+        "m$(id)",
+        "m|sh",
+        "m'x",
+        "m[a;b]",
     ],
 )
 def test_a_model_of_a_project_is_a_plain_name(project: Path, write: Write, model: str):
@@ -112,6 +118,13 @@ def test_a_model_of_a_project_is_a_plain_name(project: Path, write: Write, model
     loaded = load(this_host(), folder=project)
     assert loaded.config.llm.model is None
     assert "only give the plain name of a model" in loaded.warnings[0]
+
+
+@every_row("model", ["opus[1m]", "us.org/a_b-c:8b@20250514+x"])
+def test_a_project_gives_a_model_by_the_names_that_models_have(project, write: Write, model: str):
+    write("project", json.dumps({"llm": {"model": model}}))
+    loaded = load(this_host(), folder=project)
+    assert (loaded.config.llm.model, loaded.warnings) == (model, ())
 
 
 def test_a_variable_is_not_read_for_a_project(project: Path, write: Write):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ybs.agent.project_walk import listings_of_project
 from ybs.checkpoints.scan import KnownPaths, Scanner, Snapshot
 from ybs.checkpoints.states import BULK, State, Take, state_at
+from ybs.config.host import is_in_memory
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.roots import Roots
@@ -151,8 +152,9 @@ class Copying:
             )
         disk = os.statvfs(self._folder)
         if size + LEAST_FREE_BYTES > disk.f_bavail * disk.f_frsize:
+            where = "memory (/dev/shm)" if is_in_memory(str(self._folder)) else "the disk"
             raise ToolError(
-                f"a copy of the project takes {size:,} bytes, and the disk is nearly full"
+                f"a copy of the project takes {size:,} bytes, and {where} is nearly full"
             )
 
     def do(self, deadline: Deadline) -> Copied:

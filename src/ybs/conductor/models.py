@@ -17,6 +17,7 @@ from ybs.conductor.home import Home
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
 from ybs.providers.registry import ProviderModel, provider_names
+from ybs.trust.project_settings import MODEL_NAME, is_model_name
 
 if TYPE_CHECKING:
     from ybs.router.classifier import Features
@@ -59,6 +60,8 @@ class Models:
         provider, model = split(name, config, main.provider)
         if (provider, model) == (main.provider, main.model.name) and not is_routed:
             return ChosenModel(main.provider, main.model)
+        if not is_persons and not is_model_name(name):
+            raise YbsError(f"{name} is refused: a sub-agent may only be given {MODEL_NAME}.")
         made = self._made.get((provider, model))
         if made is None:
             host = self._environment.host

@@ -33,7 +33,8 @@ class ParentProject:
         #: Held while the changes of one sub-agent are merged.
         self.merging = asyncio.Lock()
         self.watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)
-        self._folder = HeldFolder(environment.host.copies_folder)
+        in_memory = not environment.incognito.may_write
+        self._folder = HeldFolder(environment.host.copies_folder, in_memory=in_memory)
         self._working = asyncio.Lock()
         self._taking = Lock()  # a merge takes contents while another copy is made
         self._pack: Pack | None = None

@@ -1,6 +1,8 @@
 """Read an address as all programs do, classify it (this machine, a home network, elsewhere), find its origin, to which keys are bound, and show it."""
 
+import os
 import re
+from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from ybs.core.lazy import lazy
@@ -79,6 +81,37 @@ def is_loopback(host: str) -> bool:
     if host in {"localhost", "::1"}:
         return True
     return _numbers(host)[:1] == [127] or host == "0.0.0.0"  # noqa: S104 - compared only
+
+
+#: What `localhost` means, with the table in which Linux says who listens there or at all addresses, and how it writes these.
+_LOCALHOST = {
+    "127.0.0.1": ("/proc/net/tcp", ("0100007F", "0" * 8)),
+    "::1": ("/proc/net/tcp6", ("0" * 24 + "01000000", "0" * 32)),
+}
+_LISTENS = "0A"
+
+
+def loopback_hosts(port: int) -> list[str]:
+    """Return the addresses to try for `localhost`, first one at which a server of this user or of root listens. It reads files.
+
+    At the other one another user of the machine may listen, who would be sent keys and words.
+    """
+    trusted = {os.getuid(), 0}
+    return sorted(
+        _LOCALHOST, key=lambda host: not trusted.issuperset(_listening(host, port) or {-1})
+    )
+
+
+def _listening(host: str, port: int) -> set[int]:
+    """Return the users whose servers listen there, as far as the system tells."""
+    table, addresses = _LOCALHOST[host]
+    wanted = {f"{address}:{port:04X}" for address in addresses}
+    try:
+        lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+    except OSError:
+        return set()
+    rows = (line.split() for line in lines)
+    return {int(row[7]) for row in rows if row[3] == _LISTENS and row[1] in wanted}
 
 
 def is_local(host: str) -> bool:

@@ -24,7 +24,7 @@ REPOSITORY_MARKS = (
 )
 _TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
 _MOST_OF_A_PATH = 5_000
-#: In memory: where an incognito session keeps what its commands write.
+#: In memory: where an incognito session keeps what it cannot keep in its process.
 MEMORY: Final = "/dev/shm"  # noqa: S108 - in a folder of the person's own
 #: Where models and projects may write, without links: the folders that sessions of this process work in, with the repositories around
 #: them, and those of commands. One for all hosts: no program in there is run outside of the sandbox, whoever asks for it.
@@ -197,8 +197,13 @@ def _named_in(file: Path) -> Path | None:
 
 
 def memory_folder() -> Path:
-    """Return the folder in memory of what the commands of each incognito session write."""
+    """Return the folder in memory of what incognito sessions write: what their commands do, copies of the project and private files."""
     return Path(MEMORY) / f"ybs-{os.getuid()}"
+
+
+def is_in_memory(path: str) -> bool:
+    """Return whether the path lies in a folder of an incognito session in memory."""
+    return path.startswith(f"{MEMORY}/ybs-")
 
 
 def own_folder(environ: Mapping[str, str]) -> Path | None:

@@ -9,7 +9,7 @@ _LINE_ENDS = "\r\n?|[\x0b\x0c\x85\u2028\u2029]"
 #: A comment that a line begins with and nothing ends: to a reader of the page the rest is not there.
 _OPEN_COMMENT = r"(?sm)^ {0,3}<!--.*"
 _IN_COMMENT = "[the rest stands in a comment that is never closed]"
-_FRAME = r"(?i)<(?=[\s/]*document\b)"
+_FRAME = r"(?i)<(?=[\s/]*(?:document|hook-context)\b)"
 _EMPTY_LINES = r"\n(?:[ \t]*\n){2,}"
 NOTE_TOKENS = 30  # what the last line of a cut text takes, about
 
@@ -54,7 +54,7 @@ def without_comments(text: str) -> str:
 
 
 def framed(text: str) -> str:
-    """Return the text so that nothing in it can end or begin the frame `<document ...>` around it."""
+    """Return the text so that nothing in it can end or begin the frame around it: `<document ...>`, or `<hook-context>` of what hooks say."""
     return re.sub(_FRAME, "&lt;", text) if "<" in text else text
 
 

@@ -12,6 +12,7 @@ from ybs.config.document import SettingsDocument
 from ybs.config.shape import annotation_at
 from ybs.config.tree import Tree, is_list, is_object, put
 from ybs.config.variables import has_reference
+from ybs.core.lazy import lazy
 
 #: Taken over as they are. `llm.provider` is not here: a prompt and a key would go where the user did not choose.
 INERT = {
@@ -55,11 +56,11 @@ UNITED = {
     "safety.deny",
 }
 
-#: A model's name is a name: no path, no address, no file that a local engine would open, not the router's, and none that Ollama passes on to its cloud.
-_MODEL_NAME = re.compile(
-    r"(?!auto\Z)(?!.*(?:\.\.|//|\\|\.gguf\Z|:(?:.*-)?cloud\Z))[A-Za-z0-9][^\x00-\x20\x7f]{0,199}\Z",
-    re.I,
-)
+MODEL_NAME = "the plain name of a model, in letters, digits and . _ : / @ + -"
+#: The signs of names of models (`org/model:8b@1`, `opus[1m]`): a program of the person's own may get the name as a part of a shell's command.
+_SIGNS = lazy(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}(?:\[[A-Za-z0-9]{1,9}\])?")
+#: What is no path, no address, no file that a local engine would open, not the router's, and none that Ollama passes on to its cloud.
+_NO_NAME = lazy(r"auto|.*(?:\.\.|//).*|.*(?:\.gguf|:(?:.*-)?cloud)", re.I)
 _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
 _SECTIONS = {
     ".".join(name.split(".")[:n]) for name in _ALLOWED for n in range(1, name.count(".") + 1)
@@ -85,6 +86,15 @@ def warn_of_powerful(document: SettingsDocument, words: str) -> None:
         document.warn_of_all(refused, words)
 
 
+def is_model_name(name: str) -> bool:
+    """Return whether a text that is not the person's has only signs in it that names of models have."""
+    return bool(_SIGNS().fullmatch(name))
+
+
+def _may_name_model(name: str) -> bool:
+    return is_model_name(name) and not _NO_NAME().fullmatch(name)
+
+
 def take_harmless(document: SettingsDocument) -> dict[str, Any]:
     """Return the part of a project's file that needs no trust."""
     harmless: dict[str, Any] = {}
@@ -95,10 +105,8 @@ def take_harmless(document: SettingsDocument) -> dict[str, Any]:
             document.warn(
                 path, "a project's file may not read environment variables; this is ignored"
             )
-        elif path == ("llm", "model") and isinstance(value, str) and not _MODEL_NAME.match(value):
-            document.warn(
-                path, "a project's file may only give the plain name of a model; this is ignored"
-            )
+        elif path == ("llm", "model") and isinstance(value, str) and not _may_name_model(value):
+            document.warn(path, f"a project's file may only give {MODEL_NAME}; this is ignored")
         else:
             put(harmless, path, value)
     return harmless

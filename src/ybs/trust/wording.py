@@ -159,18 +159,20 @@ def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
 class _Described(Struct, frozen=True):
     """Of a file that describes a tool what counts here."""
 
+    name: str = ""
     needs: ToolNeeds = ToolNeeds()
 
 
 def _needs_of(path: str, files: Mapping[str, ProjectFile]) -> str:
-    """Say what a tool needs by the file that describes it; one that does not fit is of no tool."""
+    """Say what a tool is called and needs by the file that describes it; one that does not fit is of no tool."""
     if not (sidecar := sidecar_of(path, files.__contains__)):
         return ""
     try:
-        needs = from_json(files[sidecar].data, _Described).needs.words
+        said = from_json(files[sidecar].data, _Described)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-    return visible(f"; it needs {needs}", None) if needs else ""
+    named = f"; it is called {said.name}" if said.name else ""
+    return visible(f"{named}; it needs {said.needs.words}", None) if said.needs.words else ""
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:

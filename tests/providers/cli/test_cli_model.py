@@ -12,10 +12,10 @@ from typing import Any
 import cli_lines as lines
 import msgspec
 import pytest
-from cli_stand_in import StandIn, collect
+from cli_stand_in import HAS_MEMORY, StandIn, collect
 
 from rows import every_row
-from ybs.config.host import Host
+from ybs.config.host import Host, is_in_memory
 from ybs.config.schema import Config, IncognitoSettings, LlmSettings
 from ybs.config.sections import CliAgent, CliOutput, Endpoint
 from ybs.core.errors import AuthError, ModelError, ProviderDown, RateLimited
@@ -147,6 +147,11 @@ async def test_incognito_keeps_no_session(stand_in: Any, asked: Any):
     for run in stand_in.runs:
         assert "--no-session-persistence" in run["argv"]
         assert "--resume" not in run["argv"]
+        file = Path(run["argv"][run["argv"].index("--system-prompt-file") + 1])
+        assert is_in_memory(str(file)) is HAS_MEMORY
+        assert (run["system"], run["mode"]) == ("Be brief.", 0o600)
+    await model.aclose()
+    assert not file.parent.exists()
 
 
 async def test_pictures_go_to_those_that_see_them(stand_in: Any, asked: Any):

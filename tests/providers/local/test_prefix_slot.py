@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
-from ybs.config.schema import Config
+from ybs.config.schema import Config, IncognitoSettings
 from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
@@ -19,9 +19,11 @@ from ybs.providers.local.prefix_slot import KEPT, MOST_CHARS, READING
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("starter", "fake_server")]
 
 
-async def is_read_anew(system: str = "rules", words: str = "secret words") -> bool:
+async def is_read_anew(
+    system: str = "rules", words: str = "secret words", config: Config | None = None
+) -> bool:
     """Ask something of a server that is started for it and ended afterwards; return whether it had to read the beginning."""
-    local = LlamaCppModel(this_host(), Config(), STARTER_NAME)
+    local = LlamaCppModel(this_host(), config or Config(), STARTER_NAME)
     events = [event async for event in local.stream(Request(system, (UserMessage.of(words),)))]
     await local.aclose()
     await server.stop(this_host())
@@ -76,6 +78,17 @@ async def test_a_file_that_the_server_refuses_is_written_anew():
 async def test_a_beginning_that_only_this_session_has_is_not_kept():
     assert not await is_read_anew("Folder: /a" + "x" * MOST_CHARS)
     assert kept() == []
+
+
+async def test_in_incognito_a_beginning_is_taken_back_and_none_is_kept():
+    incognito = Config(incognito=IncognitoSettings(enabled=True))
+    assert not await is_read_anew(config=incognito)
+    assert kept() == []
+    assert await is_read_anew()
+    (file,) = kept()
+    os.utime(file, (1, 1))
+    assert not await is_read_anew(config=incognito)
+    assert file.stat().st_mtime == 1
 
 
 def test_the_oldest_files_go(tmp_path: Path):

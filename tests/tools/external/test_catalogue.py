@@ -11,6 +11,7 @@ from hosts import this_host
 from tools.external.programs import FOLDER, install, playing, script
 from trusting import give_trust, put, trusted
 from ybs.config.review import Review
+from ybs.core.ports import Answer
 from ybs.tools.external.catalogue import Saying, SchemaCache, key_of
 from ybs.trust.decision import give
 from ybs.trust.settings import load
@@ -240,6 +241,30 @@ async def test_a_projects_tool_takes_the_name_of_no_tool_of_the_persons_or_a_ser
         assert "a name that begins with mcp__ is one of a server's tool" in str(played.notices)
 
 
+async def test_a_name_of_the_persons_is_theirs_also_where_their_tool_cannot_be_used(
+    project: Path, home: Path
+):
+    put(home, f"{FOLDER}/web-search", "#!/usr/bin/env no-such-program\n", 0o755)
+    put(home, f"{FOLDER}/named.py", 'from ybs import tool\nNAME = "inner"\nraise SystemExit\n')
+    put(home, f"{FOLDER}/not-executable", "x")
+    (home / FOLDER / "gone").symlink_to(home / "nowhere")
+    off = {"name": "off", "path": "/bin/true", "enabled": False}
+    put(home, ".config/ybs/config.json", json.dumps({"tools": {"external": [off]}}))
+    install(home, "used", "echo mine", {"description": "x", "parameters": {"fine": {}}})
+    put(project, "theirs", script("echo theirs"), 0o755)
+    taken = ["web_search", "inner", "not_executable", "gone"]
+    for name in [*taken, "off", "fine"]:
+        put(project, f".ybs/tools/x-{name}", script("echo 1", {"name": name}), 0o755)
+    named = ["~/.config/ybs/tools"]  # which does not make the project's what lies there
+    entry = {"name": "used", "path": "./theirs", "description": "x"}
+    trusted(project, {"tools": {"external": [entry], "search_paths": named}})
+    async with playing(project) as played:
+        assert played.names == ["used", "fine"]
+        assert (await played.run("used")).output == "mine"
+        for name in [*taken, "off", "used"]:
+            assert f"{name!r} is the name of a tool of your own" in str(played.notices)
+
+
 async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, home: Path):
     put(project, "lint", script("echo 1"), 0o755)
     entry = {"name": "lint", "path": "./lint", "description": "x", "needs": {"network": True}}
@@ -250,6 +275,28 @@ async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, h
         async with playing(project) as played:
             await played.run("lint")
             assert len(played.questions) == asked
+
+
+async def test_a_rule_of_the_persons_settings_counts_for_what_the_question_about_trust_showed(
+    project: Path, home: Path
+):
+    """A program that says itself what it needs says so once it is trusted."""
+    described = {"name": "lint", "description": "x", "needs": {"network": True}}
+    put(project, ".ybs/tools/shown", script("echo 1"), 0o755)
+    put(project, ".ybs/tools/shown.tool.json", json.dumps({**described, "name": "check"}))
+    put(project, ".ybs/tools/lint", script("echo 1", described), 0o755)
+    put(home, ".config/ybs/config.json", json.dumps({"safety": {"allow": ["lint", "check"]}}))
+    review = give_trust(project).review
+    assert review is not None
+    assert "; it is called check; it needs the network" in str(lines_of(review))
+    async with playing(project) as played:
+        for name, asked in (("check", 0), ("lint", 1), ("lint", 2)):
+            assert not (await played.run(name)).is_error
+            assert len(played.questions) == asked
+        played.answer = Answer(is_allowed=True, is_for_session=True)
+        for _ in range(2):
+            await played.run("lint")
+        assert len(played.questions) == 3
 
 
 async def test_the_persons_own_settings_give_a_tool_of_the_project_a_variable_and_no_key(

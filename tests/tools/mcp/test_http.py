@@ -351,6 +351,37 @@ async def test_headers_take_variables_and_one_that_is_not_set_is_named(tmp_path:
             assert held.one.problem == "it names the variable NOT_SET, which is not set"
 
 
+async def test_localhost_is_the_server_of_the_person_that_listens_there(
+    tmp_path: Path, monkeypatch
+):
+    async with served(real_server().streamable_http_app()) as url:
+        place = urlsplit(url.replace("127.0.0.1", "localhost")).netloc
+        for hosts in (
+            ["127.0.0.1", "::1"],
+            ["::1", "127.0.0.1"],
+        ):  # nobody listens at the other one
+            monkeypatch.setattr(answers, "loopback_hosts", lambda _, hosts=hosts: hosts)
+            async with connected(tmp_path, f"http://{place}/mcp", headers={"X-Key": "k"}) as held:
+                seen = json.loads(await held.call("headers"))
+                assert (seen["host"], seen["x-key"]) == (place, "k")
+
+
+async def test_only_the_first_address_of_localhost_is_sent_a_key(tmp_path: Path, monkeypatch):
+    asked: list[str] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked.append(f"{request.url.host} {request.extensions['sni_hostname']}")
+        return httpx2.Response(200, text="{}")
+
+    monkeypatch.setattr(answers, "loopback_hosts", lambda port: [f"a{port}", "b"])
+    transport = answers.CheckedTransport(
+        httpx2.MockTransport(answer), lambda _: None, address="https://localhost/mcp", seconds=5
+    )
+    for address in ("https://localhost/mcp", "http://localhost/mcp"):
+        await transport.handle_async_request(httpx2.Request("GET", address))
+    assert asked == ["a443 localhost", "a80 localhost"]
+
+
 async def test_a_key_that_is_refused_is_not_a_login(tmp_path: Path):
     app = scripted(lambda _: Answer(401, {"error": "bad key"}, www_authenticate="Bearer"))
     key = {"Authorization": "Bearer 1"}

@@ -78,6 +78,17 @@ def test_m03_a_projects_server_takes_no_name_that_a_rule_for_another_one_means()
     assert full_name("time__x", "now") == "mcp__time_x__now"
 
 
+def test_a_projects_server_takes_no_name_of_one_that_cannot_be_used():
+    theirs = {**STDIO, "from": "project"}
+    bad = {"url": "https://db.example/mcp", "type": "ws"}
+    names = {"corp.db": theirs, "corp_db": bad, "corp-db": {**bad, "from": "plugin"}}
+    servers, problems = servers_in({**names, "corp..db": STDIO, "corp-db.": theirs})
+    assert [each.name for each in servers] == ["corp..db"]  # of the person's own any may
+    assert "its tools would have the names of those of corp_db" in str(problems)
+    assert "its tools would have the names of those of corp-db" in str(problems)
+    assert servers_in({"corp.db": theirs, "corp_db": {**bad, "from": "project"}})[0] != []
+
+
 def test_names_in_any_letters_stay_apart():
     found = [full_name(name, "go") for name in ("地图", "时间", "é", "...", "My Server", "a-b_c")]
     assert len(set(found)) == len(found)

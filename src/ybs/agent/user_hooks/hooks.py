@@ -30,6 +30,7 @@ from ybs.agent.user_hooks.definitions import (
 )
 from ybs.config.tree import is_object
 from ybs.config.variables import project_variables
+from ybs.context.document_text import framed
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
 from ybs.core.hooks import CallVerdict
@@ -49,6 +50,7 @@ from ybs.security.paths.roots import OutsideRoots
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
+from ybs.tools.registry import NAMES
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
 
@@ -332,7 +334,7 @@ class UserHooks(TurnHook):
         if not context:
             return message
         clean = self._environment.mask(context, "the answer of a hook")
-        said = Text(text=f"\n\n<hook-context>\n{clean}\n</hook-context>")
+        said = Text(text=f"\n\n<hook-context>\n{framed(clean)}\n</hook-context>")
         return replace(message, content=(*message.content, said))
 
     async def judge(self, call: ToolCall) -> CallVerdict:
@@ -347,12 +349,19 @@ class UserHooks(TurnHook):
             answer = merged((answer, replace(again, arguments=None)))
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending
-            return CallVerdict(refusal=f"Refused by a hook of the person: {why}")
-        given = answer.arguments
+            return CallVerdict(refusal=f"Refused by a hook: {why}")
+        given, wish, why = (
+            answer.arguments,
+            answer.permission,
+            answer.reason or "it gives no reason",
+        )
+        if answer.are_others and not wish and call.name not in NAMES:
+            # A rule for such a tool, which may reach anything, is about what the model says.
+            wish, why = "ask", "it is not your own, and gave other arguments"
         return CallVerdict(
             arguments=None if given is None else _encoded(own_arguments(call.name, given)),
-            wish="" if answer.permission == "deny" else answer.permission,
-            reason=f"a hook says to ask: {answer.reason or 'it gives no reason'}",
+            wish="" if wish == "deny" else wish,
+            reason=f"a hook says to ask: {why}",
             note=answer.context and f"[hook] {answer.context}",
         )
 
@@ -368,7 +377,7 @@ class UserHooks(TurnHook):
         facts, names = self._facts(call), names_of(call.name)
         answer = await self.fire("PermissionRequest", facts, names, call)
         if answer.blocked is not None:
-            return Answer(is_allowed=False, reason=f"a hook of the person says: {answer.blocked}")
+            return Answer(is_allowed=False, reason=f"a hook says: {answer.blocked}")
         if answer.permission != "allow" or not question.grant:
             return None
         if answer.arguments not in (None, facts["tool_input"]):  # other arguments would be unjudged
@@ -568,5 +577,5 @@ class HookGuard(Guard):
         if answer.blocked is None or answer.ending is not None:
             return False
         self._count += 1
-        turn.say(UserMessage.of(f"A hook of the person says: {answer.blocked}", origin="guard"))
+        turn.say(UserMessage.of(f"A hook says: {answer.blocked}", origin="guard"))
         return True

@@ -35,6 +35,7 @@ from ybs.security.launcher import environ_away, persons_program, start_in_loop
 from ybs.security.loop_process import LoopProcess
 from ybs.security.own_programs import made_start_folder
 from ybs.security.sandbox.launch import Launch
+from ybs.security.sandbox.scratch import HeldFolder
 
 _CHUNK_BYTES: Final = 65_536
 LONGEST_LINE_BYTES: Final = 16 * 1024 * 1024
@@ -166,6 +167,7 @@ class CliModel(ProviderModel):
         self._config, self._host, self._environ = config, host, _visible(host, agent)
         self._calls = TextCalls()
         self._folder: Path | None = None
+        self._private = HeldFolder(host.scratch_folder, in_memory=config.incognito.enabled)
         self._resumable = _Resumable()
         self._keeps = agent.output == "claude" and not config.incognito.enabled
         self._has_told = False
@@ -202,7 +204,8 @@ class CliModel(ProviderModel):
         return list(_ALIASES) if self._agent.output == "claude" else [self.name]
 
     async def aclose(self) -> None:
-        """Remove the folder."""
+        """Remove the folders."""
+        self._private.remove()
         if self._folder is not None:
             rmtree(self._folder, ignore_errors=True)
             self._folder = None
@@ -251,13 +254,14 @@ class CliModel(ProviderModel):
             messages = (*examples, *messages)
         reader = READERS[self._agent.output]()
         draft = Assembly(self.name, self.provider, max_tokens=self.max_tokens)
+        place, private = self._folders()
         # A file and not a descriptor: launchers, as npm's, pass none on to the program that they start.
-        with NamedTemporaryFile(prefix="ybs-system-", suffix=".md") as system:
+        with NamedTemporaryFile(dir=private, prefix="system-", suffix=".md") as system:
             system.write(written.system.encode(errors="replace"))
             system.flush()
             argv, takes_system = self._argv(system.name, session)
             environ = environ_away(self._environ)
-            program = _Program(argv, self._place(), environ)
+            program = _Program(argv, place, environ)
             words = self._words("" if takes_system else written.system, messages)
             try:
                 async with aclosing(self._read(program, words, reader, draft)) as events:
@@ -315,14 +319,14 @@ class CliModel(ProviderModel):
             return prompt.as_json(messages)
         return prompt.as_text(system, messages).encode(errors="replace")
 
-    def _place(self) -> Path:
-        if self._folder is None:
-            try:
-                folder = made_start_folder(self._host, "cli")
-                self._folder = Path(mkdtemp(dir=folder))
-            except (ConfigError, OSError) as error:
-                raise ProviderDown(f"{self._program} has no folder to start in: {error}") from error
-        return self._folder
+    def _folders(self) -> tuple[Path, str]:
+        """Return where the program starts, and where what is written for it lies. Raises ProviderDown."""
+        try:
+            if self._folder is None:
+                self._folder = Path(mkdtemp(dir=made_start_folder(self._host, "cli")))
+            return self._folder, self._private.path
+        except (ConfigError, OSError) as error:
+            raise ProviderDown(f"{self._program} has no folder to start in: {error}") from error
 
     def _absent(self, error: OSError) -> ModelError:
         if isinstance(error, FileNotFoundError | PermissionError):

@@ -12,12 +12,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from ybs.config import private_socket
+from ybs.config.addresses import loopback_hosts
 from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 _CHUNK_BYTES: Final = 65_536
 _HEAD_BYTES: Final = 65_536
-#: `localhost` is tried as these, which saves a name lookup in a thread.
-_LOCALHOST: Final = ("127.0.0.1", "::1")
 _NO_BODY: Final = frozenset({204, 304})
 
 
@@ -151,7 +150,9 @@ class PlainTransport:
                 return _Connection(*await asyncio.open_unix_connection(sock=link))
             except OSError as error:
                 raise Unreachable(reason_of(error)) from error
-        hosts = _LOCALHOST if self._host == "localhost" else (self._host,)
+        hosts = [self._host]
+        if self._host == "localhost":
+            hosts = await asyncio.to_thread(loopback_hosts, self._port)
         failure: Exception | None = None
         for host in hosts:
             try:

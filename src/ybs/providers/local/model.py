@@ -242,7 +242,10 @@ class LlamaCppModel:
             await self._ensure_template(told, crashed)
             is_fresh, self._is_fresh = self._is_fresh, False
             if is_fresh and self._server is not None and self._inner is not None:
-                await prefix_slot.prepare(self._host, self._server, self._inner, request, tell)
+                may_write = not self._config.incognito.enabled
+                await prefix_slot.prepare(
+                    self._host, self._server, self._inner, request, tell, may_write=may_write
+                )
 
     async def _ensure_template(self, told: _Told, crashed: server.RunningServer | None) -> None:
         """Have a server, with a chat template that the model answers with real tool calls; each model is tried once."""

@@ -43,8 +43,10 @@ async def prepare(
     model: RemoteModel,
     request: Request,
     tell: Callable[[str], None],
+    *,
+    may_write: bool,
 ) -> None:
-    """Have the server know how the prompts of this request's kind begin: from disk, else by reading it once.
+    """Have the server know how the prompts of this request's kind begin: from disk, else, where that may be written, by reading it once.
 
     What fails is left to the request itself: it says what is wrong, or reads everything.
     """
@@ -57,8 +59,11 @@ async def prepare(
         with suppress(_Failed):
             if (folder / name).is_file():
                 await _post(running, "/slots/0?action=restore", {"filename": name})
-                os.utime(folder / name)
+                if may_write:
+                    os.utime(folder / name)
                 return
+        if not may_write:
+            return
         tell(READING)
         only_read = {"prompt": text, "n_predict": 0, "cache_prompt": True}
         await _post(running, "/completion", only_read, seconds=_READ_SECONDS)

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from functools import cached_property
 from pathlib import Path
 
-from ybs.config.host import Host
+from ybs.config.host import Host, is_in_memory
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
@@ -194,7 +194,7 @@ class Roots:
             real = os.path.realpath(asked) if is_link_followed else _real_entry(asked)
         except OSError as error:  # a link that turned into a folder between two looks
             raise Refused(f"{shown} changed while it was being used; nothing was done") from error
-        _check_magic(shown, os.path.normpath(asked), real)
+        self._check_magic(shown, os.path.normpath(asked), real)
         if not is_write and self._is_readable(real):
             return Path(real)
         self._check_blocked(shown, os.path.normpath(asked), real)
@@ -353,6 +353,18 @@ class Roots:
     def _is_readable(self, real: str) -> bool:
         return any(lies_in(real, root) for root in self._readable)
 
+    def _check_magic(self, shown: str, asked: str, real: str) -> None:
+        for one in (asked, real):
+            if any(lies_in(one, folder) for folder in _MAGIC) and not self._is_copy(one):
+                raise Refused(
+                    f"{shown} is not a regular file: files of /proc, /dev and /sys are not used"
+                )
+
+    def _is_copy(self, path: str) -> bool:
+        """Return whether the path lies in a copy of a project that tools work in or read, which an incognito session has in memory."""
+        copies = (root for root in (*self._roots, *self._readable) if is_in_memory(root))
+        return any(lies_in(path, root) for root in copies)
+
     def _check_blocked(self, shown: str, asked: str, real: str) -> None:
         for path in (real,) if asked == real else (real, asked):
             key = _key(path)
@@ -380,14 +392,6 @@ class Roots:
 def _credentials(host: Host) -> Iterable[str]:
     yield from credentials.resolved(os.path.realpath(host.home).rstrip("/"))
     yield from credentials.SYSTEM
-
-
-def _check_magic(shown: str, asked: str, real: str) -> None:
-    for one in (asked, real):
-        if any(lies_in(one, folder) for folder in _MAGIC):
-            raise Refused(
-                f"{shown} is not a regular file: files of /proc, /dev and /sys are not used"
-            )
 
 
 def _check_repository(name: str, real: str, root: str) -> None:

@@ -75,7 +75,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds what
     was changed since the session began of all that it may load, anew for each number of `looks`; `why_asked` says why no rule lets it out
     unasked. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
-    no single command can be kept from writing.
+    no single command can be kept from writing. `is_unshown`: what it needs did not stand in the question about trust in the project that brings it.
     """
 
     command: str = ""
@@ -100,6 +100,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     looks: int = 0
     why_asked: Callable[[], str] = str
     is_elsewhere: bool = False
+    is_unshown: bool = False
 
 
 class Case:
@@ -546,7 +547,8 @@ class Policy:
     def _allowing(self, case: Case) -> list[Rule]:
         """Return the rules that may allow the call: a project's own count for commands and for files of the project, by the tool's full name.
 
-        They count for nothing that destroys, and for no file that other programs run or later sessions read.
+        They count for nothing that destroys, and for no file that other programs run or later sessions read. Nor does a rule of
+        anybody's settings for a project's tool whose needs nobody was shown.
         """
         is_more = case.dangers or case.subject.autorun_part or case.subject.is_own
         is_ordinary = case.name in _IN_PROJECT and not is_more
@@ -554,7 +556,7 @@ class Policy:
             rule
             for each, rule in self.rules.of("allow").items()
             if each.origin != "settings"
-            or each.text not in self._projects_rules
+            or (each.text not in self._projects_rules and not case.subject.is_unshown)
             or (is_ordinary and rule.tool == case.name)
         ]
 

@@ -10,7 +10,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from ybs.config.host import Host, worked_in
+from ybs.config.host import Host, is_in_memory, worked_in
 from ybs.config.paths import SYSTEM
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
@@ -294,7 +294,8 @@ def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:
             f"{folder} is your home folder or contains it, and the sandbox cannot protect your files there. "
             "Start ybs in the folder of a project."
         )
-    if folder in _NEVER or any(lies_in(folder, kernel) for kernel in _KERNEL):
+    is_systems = any(lies_in(folder, kernel) for kernel in _KERNEL) and not is_in_memory(folder)
+    if folder in _NEVER or is_systems:
         raise Refused(f"{folder} belongs to the system; start ybs in the folder of a project.")
     if any(lies_in(folder, path) for path in blocked):
         raise Refused(f"{folder} lies in a blocked path (safety.sandbox_blocked_paths).")

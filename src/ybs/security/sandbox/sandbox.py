@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.config.host import Host
+from ybs.config.host import Host, memory_folder
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.core.remedies import Remedy
@@ -376,7 +376,8 @@ class Sandbox(Starter):
 
     def sweep(self) -> None:
         """Remove what sessions left that never came to their end: in a thread, and only where something is there."""
-        if any(map(_holds_something, (self._host.scratch_folder, self._host.copies_folder))):
+        tops = (self._host.scratch_folder, self._host.copies_folder, memory_folder())
+        if any(map(_holds_something, tops)):
             from threading import Thread
 
             from ybs.security.sandbox.scratch import sweep

@@ -1,4 +1,4 @@
-"""A session's own folders outside of the project: the home folder and /tmp that its commands see, and copies of the project.
+"""A session's own folders outside of the project: the home folder and /tmp that its commands see, copies of the project, and its private files.
 
 Each lives as long as the session at most and is held by a lock, so that a later start can remove what a crash left.
 Nothing in it is trusted: it is removed by a walk from descriptor to descriptor that follows no link.
@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 
 from ybs.config import private_file
-from ybs.config.host import MEMORY, Host, memory_folder, worked_in
+from ybs.config.host import MEMORY, Host, is_in_memory, memory_folder, worked_in
 from ybs.core.lazy import lazy
 from ybs.security.sandbox.launch import Access
 
@@ -29,11 +29,13 @@ _HANDLE = _FOLDER | getattr(os, "O_PATH", 0)
 class HeldFolder:
     """Made in `top` when it is first asked for, for its owner only; removed by `remove`, or when it is forgotten or the program ends.
 
-    Where `top` cannot be used, a folder for temporary files has to do.
+    `in_memory`: it may not be on a disk; it is made in memory then, where the machine has such a place. Where `top` cannot be used, a
+    folder for temporary files has to do, or another one in memory.
     """
 
-    def __init__(self, top: Path) -> None:
-        self._top = top
+    def __init__(self, top: Path, *, in_memory: bool = False) -> None:
+        self._top = memory_folder() if in_memory and os.path.ismount(MEMORY) else top
+        self._in_memory = in_memory
         self._path = ""
         self._removal: Any = None
         self._making = Lock()  # several programs may be started at once
@@ -64,12 +66,8 @@ class HeldFolder:
 class PrivateFolder(HeldFolder):
     """What the commands of a session keep outside of the project.
 
-    It is made in `folder`, among ybs's own files. `in_memory`: it may not be on a disk.
+    It is made in `folder`, among ybs's own files.
     """
-
-    def __init__(self, folder: Path, *, in_memory: bool = False) -> None:
-        super().__init__(memory_folder() if in_memory else folder)
-        self._in_memory = in_memory
 
     def _furnish(self, path: str) -> None:
         for name in (_HOME, _TEMPORARY, UNSHARED):
@@ -78,9 +76,7 @@ class PrivateFolder(HeldFolder):
     @property
     def shared(self) -> str:
         """What commands are to have in common as /tmp; empty where that could only be on a disk and may not be."""
-        if self._in_memory and not os.path.ismount(MEMORY):
-            return ""
-        is_fine = not self._in_memory or self.path.startswith(f"{MEMORY}/")
+        is_fine = not self._in_memory or is_in_memory(str(self._top))
         return self.temporary if is_fine else ""
 
     @property
@@ -119,16 +115,15 @@ def sweep(host: Host) -> None:
 def _made(top: Path) -> tuple[str, int]:
     """Make a new folder; return its path and the lock on it, -1 where it has none. Raises OSError."""
     with suppress(OSError, private_file.Unsafe):
-        if top != memory_folder() or os.path.ismount(MEMORY):
-            private_file.make_folder(top)
-            for _ in range(_TRIES):
-                path = os.path.realpath(top / os.urandom(_NAME_BYTES).hex())
-                Path(path).mkdir(mode=0o700)
-                if (lock := _locked(path)) is not None:
-                    return path, lock
+        private_file.make_folder(top)
+        for _ in range(_TRIES):
+            path = os.path.realpath(top / os.urandom(_NAME_BYTES).hex())
+            Path(path).mkdir(mode=0o700)
+            if (lock := _locked(path)) is not None:
+                return path, lock
     from tempfile import mkdtemp
 
-    path = os.path.realpath(mkdtemp(prefix="ybs-"))
+    path = os.path.realpath(mkdtemp(prefix="ybs-", dir=MEMORY if is_in_memory(str(top)) else None))
     worked_in.add(path)
     return path, -1
 

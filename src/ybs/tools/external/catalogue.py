@@ -1,7 +1,7 @@
 """The external tools of a session: found, asked what they do, and asked again when the person wants it."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ybs.tools.external.definition import (
     defined,
     from_settings,
 )
-from ybs.tools.external.finding import ToolCandidate, candidates
+from ybs.tools.external.finding import ToolCandidate, candidates, names_of, own_names
 from ybs.tools.external.program import Program, ProgramResult, ProgramRun, run
 from ybs.tools.foreign import BehindChecks
 from ybs.tools.toolbox import LocalToolbox
@@ -69,7 +69,8 @@ class ProgramTool:
         del arguments
         needs = self.definition.needs.words
         asks = f"it needs {needs}" if needs else ""
-        return Subject(is_alike=True, asks=asks, detail=f"with {needs}" if needs else "")
+        detail, is_unshown = f"with {needs}" if needs else "", self.definition.is_unshown
+        return Subject(is_alike=True, asks=asks, detail=detail, is_unshown=is_unshown)
 
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
         """Run the program. Raises ToolError where it fails, with what it said."""
@@ -212,6 +213,10 @@ MOST_ANSWERED = 64_000
 _AT_ONCE = 4
 
 
+#: Rules of theirs know it by its name.
+_NAME_OF_PERSON = "is the name of a tool of your own, which stays whether or not it can be used; rename one of them"
+
+
 class UnusableProgram(Struct, frozen=True):
     """A program that cannot be used as a tool, and why. `is_expected`: it was meant to be one."""
 
@@ -237,6 +242,7 @@ class Catalogue:
         self._cache = SchemaCache(cache_file)
         self.tools: Sequence[ProgramTool] = ()
         self.unusable: Sequence[UnusableProgram] = ()
+        self._own_names: frozenset[str] = frozenset()
         self._asking: asyncio.Task[None] | None = None
         self._is_read = False
 
@@ -305,6 +311,8 @@ class Catalogue:
             except OSError as error:
                 each.saying = Saying(problem=f"it cannot be read: {error.strerror or error}")
             found.append(each)
+        own = own_names(self._settings, self._workspace.roots, self._review)
+        self._own_names = frozenset(own)
         return found
 
     async def _ask(self, found: "list[_Found]", unknown: "list[_Found]") -> None:
@@ -339,14 +347,25 @@ class Catalogue:
     def _take(self, found: "list[_Found]") -> None:
         """Offer those that are known by now, in the order in which they were found."""
         tools, unusable = list[ProgramTool](), list[UnusableProgram]()
+        own_names = set(self._own_names)
         for each in found:
+            candidate, said = each.candidate, list[ProgramTool]()
             try:
-                tools += each.tools(self._workspace, self._review) if each.saying else []
+                said = each.tools(self._workspace, self._review) if each.saying else []
             except BadDefinition as error:
-                candidate = each.candidate
                 unusable.append(
                     UnusableProgram(candidate.program.shown, str(error), candidate.is_expected)
                 )
+            if not each.is_persons:  # they come behind those that are
+                unusable += [
+                    UnusableProgram(tool.program.shown, f"{tool.name!r} {_NAME_OF_PERSON}")
+                    for tool in said
+                    if tool.name in own_names
+                ]
+                said = [tool for tool in said if tool.name not in own_names]
+            elif not said:
+                own_names |= each.names
+            tools += said
         self.tools, self.unusable = tools, unusable
 
 
@@ -356,10 +375,18 @@ class _Found:
     def __init__(self, candidate: ToolCandidate) -> None:
         self.candidate, self.key = candidate, ""
         self.saying: Saying | None = None
+        program = candidate.program
+        is_chosen = candidate.entry is not None and not program.is_named_by_project
+        #: It is a program of theirs, or one of the project's that their own settings name.
+        self.is_persons = is_chosen or not program.is_projects
+        #: What its tools may be called, as far as can be told without running it.
+        self.names: Set[str] = frozenset()
 
     def read(self, cache: SchemaCache, *, again: bool) -> None:
         """Take what it says from where that needs no run of it. Raises OSError."""
         candidate, entry = self.candidate, self.candidate.entry
+        if self.is_persons:
+            self.names = frozenset(names_of(str(candidate.program.path)))
         if candidate.problem:
             self.saying = Saying(problem=candidate.problem)
             return
@@ -398,7 +425,18 @@ class _Found:
                 raise BadDefinition("a name that begins with mcp__ is one of a server's tool")
             if review and (why := review.why_withheld(self._uses(each, review))):
                 raise BadDefinition(why)
-        return [ProgramTool(each, program, workspace, review) for each in definitions]
+        return [
+            ProgramTool(
+                replace(each, is_unshown=self._is_unshown(each)), program, workspace, review
+            )
+            for each in definitions
+        ]
+
+    def _is_unshown(self, definition: Definition) -> bool:
+        candidate = self.candidate
+        is_described = candidate.entry is not None and candidate.entry.needs == definition.needs
+        is_shown = is_described or candidate.sidecar is not None
+        return candidate.program.is_projects and not is_shown
 
     def _uses(self, definition: Definition, review: Review) -> list[VariableUse]:
         """Return the variables that a project's program may have only by a grant; what the person's own settings give it needs none, but for keys."""

@@ -38,6 +38,8 @@ class Definition(Struct, frozen=True, kw_only=True):
     timeout_seconds: int = 0
     #: It starts in the project, trusted or not.
     in_project: bool = False
+    #: It is a project's, and the question about trust did not show its name and what it needs.
+    is_unshown: bool = False
 
 
 class _Said(Struct, frozen=True, kw_only=True):

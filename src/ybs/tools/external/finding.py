@@ -119,7 +119,7 @@ def _is_projects(named: Path, roots: Roots) -> bool:
     return any(each.is_relative_to(top) for each in way for top in tops)
 
 
-def _named_by_project(review: Review | None) -> Set[str]:
+def _named_by_project(review: Review | None) -> frozenset[str]:
     """Return all texts in the settings of a trusted project."""
     data = review.data(PROJECT_FILE) if review is not None else None
     if data is None:
@@ -129,10 +129,15 @@ def _named_by_project(review: Review | None) -> Set[str]:
     return frozenset(words_in(parse(Path(PROJECT_FILE), data.decode()).tree))
 
 
+def _folders_named_by_project(review: Review | None) -> Set[str]:
+    """Return the texts that may name a folder of a trusted project's choice; those that ybs looks in anyway are none."""
+    return _named_by_project(review).difference(ToolsSettings().search_paths)
+
+
 def _in_folder(
     name: str, folder: Path, roots: Roots, review: Review | None, *, is_projects: bool
 ) -> Iterator[ToolCandidate]:
-    is_named_by_project = name in _named_by_project(review)
+    is_named_by_project = name in _folders_named_by_project(review)
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)[:MOST_FILES]
@@ -197,15 +202,38 @@ _NAME = lazy(rb"""["']([A-Za-z][\w-]{1,63})["']|\bdef ([A-Za-z]\w{0,63})\(""")
 def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[str]:
     """Yield the names of the files in the folders of tools, and those that stand in them; of projects not trusted too."""
     for place in tools.search_paths:
-        try:
-            with os.scandir(host.expand(place, folder)) as entries:
-                files = [each.path for each in entries if each.name[:1] != "."][:MOST_FILES]
-        except OSError:
-            continue
-        for file in files:
-            name = Path(file).name.removesuffix(SIDECAR).partition(".")[0]
-            yield from (name, name.replace("-", "_"))
-            yield from _names_in(file)
+        for file in _files_in(host.expand(place, folder)):
+            yield from names_of(file)
+
+
+def own_names(tools: ToolsSettings, roots: Roots, review: Review | None) -> Iterator[str]:
+    """Yield the names that are the person's, whether or not their tools are in use: those of entries of the settings, and of all files in the folders."""
+    named, folders = _named_by_project(review), _folders_named_by_project(review)
+    yield from (each.name for each in tools.external if each.path not in named)
+    for place in tools.search_paths:
+        folder = roots.host.expand(place, roots.folder)
+        if place not in folders and not _is_projects(folder, roots):
+            for file in _files_in(folder):
+                yield from _plain_names(file)
+
+
+def _files_in(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [each.path for each in entries if each.name[:1] != "."][:MOST_FILES]
+    except OSError:
+        return []
+
+
+def names_of(file: str) -> Iterator[str]:
+    """Yield the names that the tools of a file may have: its own, and those that stand in it."""
+    yield from _plain_names(file)
+    yield from _names_in(file)
+
+
+def _plain_names(file: str) -> tuple[str, str]:
+    name = Path(file).name.removesuffix(SIDECAR).partition(".")[0]
+    return name, name.replace("-", "_")
 
 
 def _names_in(file: str) -> Iterator[str]:

@@ -213,13 +213,18 @@ def servers_in(section: Mapping[str, Any]) -> tuple[list[Server], list[str]]:
     servers: list[Server] = []
     problems: list[str] = []
     names: dict[str, str] = {}
+    unusable: dict[str, str] = {}  # whose names stay the person's, and their rules are about names
     for name, entry in sorted(section.items(), key=_is_others):  # the person's own come first
         try:
             server = server_of(name, entry)
         except BadServer as error:
             problems.append(f"The MCP server {name[:MOST_NAME]!r} is not used: {error}.")
+            if not _is_strangers(entry):
+                unusable[server_part(name)] = name
             continue
-        if (other := names.setdefault(server_part(name), name)) == name:
+        reserved = unusable if _is_strangers(entry) else {}
+        part = server_part(name)
+        if (other := reserved.get(part) or names.setdefault(part, name)) == name:
             servers.append(server)
         else:
             why = f"its tools would have the names of those of {other}"
@@ -229,6 +234,10 @@ def servers_in(section: Mapping[str, Any]) -> tuple[list[Server], list[str]]:
 
 def _is_others(item: tuple[str, Any]) -> bool:
     return is_object(item[1]) and ORIGIN_MARK in item[1]
+
+
+def _is_strangers(entry: Any) -> bool:
+    return is_object(entry) and entry.get(ORIGIN_MARK) in ("project", "editor")
 
 
 def server_of(name: str, entry: Any) -> Server:
