@@ -57,7 +57,8 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   `tests/session/test_consent.py`). In `auto` and `bypass` commands may write.
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
-  where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty.
+  where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty: with
+  bubblewrap for each command, with Landlock and on macOS for each session. A tool or hook in the sandbox has a home folder and a `$TMPDIR` that no command and no other start of a program has written in.
 - **What runs later.** One table (`src/ybs/security/paths/autorun.py`) names the files that other programs act on by themselves (editors, shells, hook
   managers, toolchains, debuggers, CI, linters, other agents) and the documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like).
   File tools ask about both in every mode but `bypass`, without an "always", and about what your own git settings name in the project
@@ -157,7 +158,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   the project has Python, and so ybs, run compiled files that the repository brought: start ybs without it there. The same
   goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins, and `OPENSSL_CONF`, `OPENSSL_MODULES` and `OPENSSL_ENGINES` (ybs says so at the start, and hands none of them on to what it starts), and for a settings file that you name with `-c` in the project: the model may change it as any file.
 - Python looks for its library from the folder of the `python3` upward that a virtual environment was made with: where that is a link in the project (`home` in `pyvenv.cfg`), a command or file tool can put one there. Make the environment of ybs with a Python from elsewhere.
-- With the network open a command can send away what it can read.
+- With the network open a command can send away what it can read. With Landlock and on macOS it has the home folder in which the session's commands keep their caches, so what one without the network has left there (`~/.curlrc`) can have it do so.
 - A plug-in that is installed as editable from the project is held as the package that it names. What it imports from beside that package is held only in a session that has loaded it, and beside a plug-in of one file a command can make a folder of its name. Of links in packages that have a file of their own (`__init__.py`) nothing is looked for where no other link lies among the packages.
 - A file of the project that has a second name elsewhere is one file: what a command writes to it stands there, too, but for closed places and the settings in your home folder, whose second names in a project are closed or read-only for commands (looked for as commands begin, in what lies near the top of closed folders). Installers make such names (hard links of uv, pnpm and conda out of their caches). ybs's own packages, and what Python runs at each start (`*.pth`), become files of their own before a session begins; Python itself, which conda links, does not.
 - Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
@@ -422,6 +423,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a token in two lines of comments (`//`, `;`, `--`), or of a deeply indented file | went to the model: masked: held by `tests/security/firewall/test_disguises.py` |
 | your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
+| `x.pth` in the home folder, left by a command that nobody was asked about or by a build, with Landlock; a tool in Python that has a key and the network, and a plug-in's hook that guards | the tool ran it with both, the guard was off: held by `tests/tools/external/test_tool.py`, `tests/session/test_user_hooks.py`, `tests/security/test_scratch.py` |
+| `~/.curlrc` in the home folder, left by a build with Landlock, and a `curl` that the person gives the network | it sent a file elsewhere: caches of package managers lie there, so it stays (above) |
 
 ## Escapes
 

@@ -16,6 +16,7 @@ from hosts import this_host
 from opened import Open
 from processes import is_alive
 from scripted import OpenAIServer
+from security.test_read_only import run
 from security.test_sandboxed_work import bubblewrap, landlock
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
@@ -653,6 +654,27 @@ async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(make, p
             may_write = wish == "write" or (not wish and command == "touch out/made")
             assert (project / "out/made").exists() == may_write, (command, wish, answer)
             (project / "out/made").unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+@pytest.mark.parametrize("wish", ["read", "write"])
+async def test_a_hook_loads_nothing_that_a_command_or_hook_left_in_its_home(
+    make, project, home, wish: str
+):
+    looks = "find ~ $TMPDIR -type f >&2; : | tee ~/left $TMPDIR/left && echo empty >&2; exit 2"
+    trusted(project, {"hooks": {"PreToolUse": [hook(looks, project=wish)]}})
+    options = Options(host=this_host(), folder=project)
+    environment = environment_of(options, load_settings(options))
+    environment.sandbox.backend = make(project, home)
+    (one,) = read(environment.loaded.config.hooks).hooks
+    for read_only in (True, False):
+        run(
+            environment.sandbox.backend, ": | tee ~/left $TMPDIR/left", project, read_only=read_only
+        )
+    said = [(await run_hook(one, b"{}", environment)).blocked for _ in range(2)]
+    await environment.aclose()
+    assert said == ["empty", "empty"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
