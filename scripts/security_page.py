@@ -87,7 +87,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   read-only), and nothing else of yours. What it asks for is judged as calls of ybs's own tools are, by what it holds and not by what the agent calls it; the question is ybs's own, the agent's words stand below it, and a yes counts for what was shown. What it changed unasked is judged before it is merged. The firewall stands before what it reads and writes through ybs, not before what it reads by itself in its copy
   (`tests/conductor/acp/test_acp_agents.py`).
 - **Your own MCP servers, hooks and tools**, and those of plugins, start in a project only once you trust it, since interpreters and runners take code from there (`python -m`, `npx`, `./x`). Until then they
-  start in a folder of ybs's that lies in no project, a server with a home in which no project's code and no other entry's has written (`tests/tools/mcp/test_launching.py`), nothing in their environment leads into the project, the repository around it or another work tree of it, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
+  start in a folder of ybs's that lies in no project, a server with a home in which no project's code and no other entry's has written; in a project it has another one, of that very folder, as other agents have (`tests/tools/mcp/test_launching.py`), nothing in their environment leads into the project, the repository around it or another work tree of it, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
 - **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
@@ -172,7 +172,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - The star of a rule goes by the names of options and by a table of programs: a way to another program that neither knows (`pandoc --filter`, `rustc -Clinker=`, a shortened name of an option, `\\!` in SQL) is covered by it, and runs in the sandbox.
 - A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
-- What a trusted project's server left in its home is there for its next version too where its entry stays the same; `ybs trust revoke` removes it.
+- What a trusted project's server left in its home, or its code in the home of an agent or server of yours there, is there for its next version too where the entry stays the same; `ybs trust revoke` removes it.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question: a file system in memory (tmpfs) notes no write by a mapping, and what a job or another session changes after your answer is not seen.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
@@ -424,6 +424,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 | `x.pth` in the home folder, left by a command that nobody was asked about or by a build, with Landlock; a tool in Python that has a key and the network, and a plug-in's hook that guards | the tool ran it with both, the guard was off: held by `tests/tools/external/test_tool.py`, `tests/session/test_user_hooks.py`, `tests/security/test_scratch.py` |
+| code of a trusted project, left in the home of another agent (`agents.acp`), or in that of your own server and followed by `ybs trust revoke` and another repository at its path | ran in the other project: such a home is of one folder, and goes with the trust: held by `tests/conductor/acp/test_acp_agents.py`, `tests/session/test_mcp.py` |
 | `~/.curlrc` in the home folder, left by a build with Landlock, and a `curl` that the person gives the network | it sent a file elsewhere: caches of package managers lie there, so it stays (above) |
 
 ## Escapes
