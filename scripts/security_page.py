@@ -425,6 +425,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
 | `x.pth` in the home folder, left by a command that nobody was asked about or by a build, with Landlock; a tool in Python that has a key and the network, and a plug-in's hook that guards | the tool ran it with both, the guard was off: held by `tests/tools/external/test_tool.py`, `tests/session/test_user_hooks.py`, `tests/security/test_scratch.py` |
 | code of a trusted project, left in the home of another agent (`agents.acp`), or in that of your own server and followed by `ybs trust revoke` and another repository at its path | ran in the other project: such a home is of one folder, and goes with the trust: held by `tests/conductor/acp/test_acp_agents.py`, `tests/session/test_mcp.py` |
+| `/tmp/node_modules/.bin/prettier` of another local user, two sub-agents that write, and your own hook with `npx` | it ran in their copies, with your keys: copies lie in your home folder: held by `tests/conductor/test_isolation.py` |
 | `~/.curlrc` in the home folder, left by a build with Landlock, and a `curl` that the person gives the network | it sent a file elsewhere: caches of package managers lie there, so it stays (above) |
 
 ## Escapes

@@ -156,11 +156,11 @@ def test_a_sweep_removes_what_nobody_holds(home: Path, tmp_path: Path) -> None:
 def test_a_sweep_touches_nothing_in_a_folder_that_is_not_ybs_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    place, target = tmp_path / "tmp", tmp_path / "target"
+    place, target = tmp_path / "cache", tmp_path / "target"
     thesis = target / "0123456789ab" / "thesis"
     thesis.mkdir(parents=True)
     place.mkdir()
-    host = Host.of({"HOME": str(tmp_path / "home"), "TMPDIR": str(place)})
+    host = Host.of({"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(place)})
     if kind == "link":
         host.copies_folder.symlink_to(target)
     else:
