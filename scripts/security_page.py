@@ -165,6 +165,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - An argument of a command's file may be an option of a command in it, or, where the file puts it there, a part of a program (`sed '$1'`, `awk`): the whole command is judged as any other, and shown where it is asked about.
 - `/learn` counts a prompt of an MCP server that you sent, and words that you pasted, as your own, and what an editor sends along under a name without a folder.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
+- A hook of your own that gets a file's path starts outside of a project that you do not trust, but what its program takes from around that file is the project's: settings of `prettier` and `eslint` are code, which then runs outside the sandbox. And a path that such a hook does not quote (`| xargs ruff format`) may be several, outside of the project too. [docs/hooks.md](hooks.md#where-they-run) has lines for both.
 - Your own hooks in a project that you trust run what lies there, also what the model wrote a moment ago (`python3 -m x`, `npx`). A hook that is to run no code of the project names its program by the whole path.
 - Started below the top of a project that is no repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of yours that leads above it stays in force. Where your home folder itself
   lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
@@ -426,6 +427,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | `x.pth` in the home folder, left by a command that nobody was asked about or by a build, with Landlock; a tool in Python that has a key and the network, and a plug-in's hook that guards | the tool ran it with both, the guard was off: held by `tests/tools/external/test_tool.py`, `tests/session/test_user_hooks.py`, `tests/security/test_scratch.py` |
 | code of a trusted project, left in the home of another agent (`agents.acp`), or in that of your own server and followed by `ybs trust revoke` and another repository at its path | ran in the other project: such a home is of one folder, and goes with the trust: held by `tests/conductor/acp/test_acp_agents.py`, `tests/session/test_mcp.py` |
 | `/tmp/node_modules/.bin/prettier` of another local user, two sub-agents that write, and your own hook with `npx` | it ran in their copies, with your keys: copies lie in your home folder: held by `tests/conductor/test_isolation.py` |
+| the first example of docs/hooks.md (then by `xargs`) and a file `notes /home/me/other/theirs.py` | the hook rewrote a file elsewhere: the example quotes it: held by `tests/session/test_user_hooks.py` |
+| `.prettierrc.mjs` of a project that is not trusted, and your own hook `prettier --write` with the file's path | ran outside the sandbox: a hook can leave such a project alone (above): held by `tests/session/test_user_hooks.py` |
 | `~/.curlrc` in the home folder, left by a build with Landlock, and a `curl` that the person gives the network | it sent a file elsewhere: caches of package managers lie there, so it stays (above) |
 
 ## Escapes

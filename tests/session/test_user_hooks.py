@@ -3,6 +3,7 @@
 import json
 import marshal
 import os
+import re
 import sys
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hosts import this_host
+from hosts import this_host, trust
 from opened import Open
 from processes import is_alive
 from scripted import OpenAIServer
@@ -626,6 +627,40 @@ async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_sp
     events = await ran(open_session, script)  # which waits for a new question
     assert not notices(events)
     assert "owned" not in results(events)[0].output
+
+
+JQ = """#!/usr/bin/env python3
+import json, sys
+print(json.load(sys.stdin)["tool_input"]["file_path"])
+"""
+FORMATTER = '#!/bin/sh\nprintf "%s\\n" "$@" > ~/given\n'
+
+
+async def test_the_hooks_of_the_docs_hand_a_path_on_as_one_and_can_leave_a_project_alone(
+    project, home, monkeypatch: pytest.MonkeyPatch
+):
+    words = (Path(__file__).parents[2] / "docs/hooks.md").read_text()
+    shipped = json.loads(words.partition("```json\n")[2].partition("```")[0])
+    (careful,) = re.findall(r'^`(\[ "\$PWD" .*)`\.$', words, re.MULTILINE)
+    for name, text in (("jq", JQ), ("ruff", FORMATTER), ("prettier", FORMATTER)):
+        put(home, f"bin/{name}", text, 0o755)
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+    path = f"{project}/notes {home}/other/theirs.py"
+    given = json.dumps({"tool_input": {"file_path": path}}).encode()
+
+    async def formatted(group: dict[str, Any]) -> list[str]:
+        (home / "given").unlink(missing_ok=True)
+        options = Options(host=this_host(), folder=project)
+        environment = environment_of(options, load_settings(options))
+        (one,) = read({"PostToolUse": [group]}).hooks
+        assert not (await run_hook(one, given, environment)).notes
+        await environment.aclose()
+        return (home / "given").read_text().splitlines() if (home / "given").exists() else []
+
+    assert await formatted(*shipped["hooks"]["PostToolUse"]) == ["format", "--", path]
+    assert await formatted(hook(careful)) == [], "the project is not trusted"
+    trust(this_host(), "give", project)
+    assert await formatted(hook(careful)) == ["--write", "--", path]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
