@@ -129,7 +129,7 @@ class Agent:
     async def do_put(self, path: str, text: str) -> None:
         """Write a file by itself, as its own tools do."""
         try:
-            (self.cwd / path).write_text(text)
+            _path(self.cwd, path).write_text(text)
         except OSError as error:
             await self.say(f"{error.strerror};")
 

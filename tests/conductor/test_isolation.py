@@ -1,6 +1,7 @@
 """Sub-agents that write have copies of the project, and what they changed is merged."""
 
 import asyncio
+import os
 import stat
 import threading
 from pathlib import Path
@@ -9,6 +10,7 @@ from tempfile import mkdtemp
 import pytest
 
 from conductor.copies import DELEGATE, HAS_MEMORY, Copies
+from hosts import this_host
 from rows import every_row
 from session.trees import tree
 from ybs.conductor import contents as copying
@@ -18,6 +20,7 @@ from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
 from ybs.config.host import is_in_memory
 from ybs.core.errors import ToolError, YbsError
+from ybs.security.paths.repository import is_in_repository
 from ybs.tools.searching.walk import Deadline
 
 pytestmark = pytest.mark.integration
@@ -363,6 +366,21 @@ async def test_a_copy_is_removed_and_so_is_what_a_crash_left(copies: Copies) -> 
         if thread.name == "ybs-sweep":
             thread.join()
     assert not left.exists()
+
+
+async def test_nobody_else_can_put_something_above_a_copy_for_what_looks_upward_from_there(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    os.chmod(tmp_path, 0o1777)  # noqa: PTH101
+    (this_host().home / ".git").mkdir()
+    overlay = await Copies(copies.project).open()
+    home = this_host().home
+    above = [each for each in overlay.folder.parents if each.is_relative_to(home)]
+    assert home in above
+    assert not [each for each in above if each != home and each.stat().st_mode & 0o022]
+    assert not is_in_repository(overlay.folder), "whoever keeps the home folder in one"
+    await overlay.aclose()
 
 
 async def test_links_that_name_the_project_lead_into_the_copy_and_back(copies: Copies) -> None:

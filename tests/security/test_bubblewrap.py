@@ -73,6 +73,7 @@ def test_nothing_is_shared_and_everything_dies_together(launched) -> None:
         ({}, True, "/tmp"),
         ({"network": True}, False, "/tmp"),
         ({"read_only": True}, False, "/var/tmp"),
+        ({"is_alone": True}, True, "/var/tmp"),
     ],
 )
 def test_what_nobody_was_asked_about_does_not_enter_the_network_that_commands_share(
@@ -87,6 +88,20 @@ def test_what_nobody_was_asked_about_does_not_enter_the_network_that_commands_sh
         os.close(descriptor)
     assert ("enter" in made.argv) is enters
     assert made.environ["TMPDIR"] == temporary
+    assert has([*made.argv], "--tmpfs", temporary)
+
+
+@every_row("options, expected", [({}, "/tmp"), ({"read_only": True}, "/var/tmp"), ({"is_alone": True}, "/var/tmp")])  # fmt: skip
+def test_a_home_among_the_temporary_files_is_where_these_are(
+    project: Path, options: dict[str, bool], expected: str
+) -> None:
+    places = see(Host.of({"HOME": "/"}), project)
+    made = Bubblewrap(places, "/usr/bin/bwrap", (), "").launch(
+        ("x",), project, {}, Access(**options)
+    )
+    for descriptor in made.descriptors:
+        os.close(descriptor)
+    assert made.environ["HOME"] == expected
 
 
 def test_no_variable_stands_where_everybody_can_read_it(launched) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from hosts import this_host
+from security.escapes.world import spawn
 from security.test_read_only import run
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.config import private_file
 from ybs.config.host import Host, memory_folder
 from ybs.security.sandbox import scratch
 from ybs.security.sandbox.bubblewrap import Bubblewrap
+from ybs.security.sandbox.launch import Access
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.sandbox import Sandbox
 from ybs.security.sandbox.scratch import PrivateFolder, sweep
@@ -46,6 +48,31 @@ def test_commands_of_a_session_share_their_temporary_files(make, project: Path, 
     assert stat.S_IMODE(Path(place).stat().st_mode) == 0o700
     backend.private.remove()
     assert not Path(place).exists()
+
+
+@pytest.mark.integration
+@linux
+@both
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_program_that_is_alone_finds_nothing_that_another_start_left_to_be_loaded(
+    make, project: Path, home: Path, read_only: bool
+) -> None:
+    backend = sandboxed(make, project, home)
+    for is_unasked in (True, False):
+        run(backend, 'echo here | tee ~/left >"$TMPDIR/left"', project, read_only=is_unasked)
+    shared = "/tmp" if make is bubblewrap else backend.private.temporary
+    look = 'find ~ "$TMPDIR" -type f; : | tee ~/left "$TMPDIR/left" && cat "$COMMANDS/left"'
+    access = Access(is_alone=True, read_only=read_only, declared={"COMMANDS": shared})
+    for _ in range(2):
+        launch = backend.launch(("/bin/sh", "-c", look), project, os.environ, access)
+        said = spawn(launch, project, os.getuid()).communicate(timeout=50)
+        assert said == ("here\n", "")
+    if launch.clean_up is not None:
+        place = Path(launch.environ["HOME"]).parent
+        assert place.parent == Path(backend.private.path)
+        launch.clean_up()
+        assert not place.exists()
+    assert launch.scratch == backend.private.path
 
 
 @pytest.mark.integration
@@ -145,11 +172,11 @@ def test_a_sweep_removes_what_nobody_holds(home: Path, tmp_path: Path) -> None:
 def test_a_sweep_touches_nothing_in_a_folder_that_is_not_ybs_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    place, target = tmp_path / "tmp", tmp_path / "target"
+    place, target = tmp_path / "cache", tmp_path / "target"
     thesis = target / "0123456789ab" / "thesis"
     thesis.mkdir(parents=True)
     place.mkdir()
-    host = Host.of({"HOME": str(tmp_path / "home"), "TMPDIR": str(place)})
+    host = Host.of({"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(place)})
     if kind == "link":
         host.copies_folder.symlink_to(target)
     else:

@@ -9,10 +9,13 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.sandbox import seatbelt
-from ybs.security.sandbox.launch import Access, SandboxView
+from ybs.security.sandbox.launch import Access, Launch, SandboxView
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.protected import NAMES
+from ybs.security.sandbox.resident import KeptFolder
 from ybs.security.sandbox.seatbelt import SandboxExec, find, git_profile, profile
+
+OWN = ("/private/own",)
 
 
 @pytest.fixture
@@ -24,7 +27,7 @@ def backend(project: Path, home: Path) -> SandboxExec:
 
 @pytest.fixture
 def text(backend: SandboxExec) -> str:
-    return profile(backend.places, "/private/own", network=False)[0]
+    return profile(backend.places, OWN, shared="/private/shared", network=False)[0]
 
 
 def test_everything_is_denied_that_is_not_allowed(text: str) -> None:
@@ -42,7 +45,7 @@ def test_parentheses_and_quotes_are_balanced(text: str) -> None:
 
 
 def test_no_path_of_the_person_stands_in_the_text(backend: SandboxExec, project: Path) -> None:
-    text, parameters = profile(backend.places, "/private/own", network=False)
+    text, parameters = profile(backend.places, OWN, shared="/private/shared", network=False)
     for path in (str(project), "/private/own", str(project / "secret"), backend.places.home):
         assert path not in text
     assert {str(project), "/private/own", str(project / "secret")} <= set(parameters.values())
@@ -85,13 +88,15 @@ def test_the_root_itself_can_be_neither_moved_nor_removed(text: str) -> None:
 def test_what_is_hidden_is_denied_last(text: str) -> None:
     *_, last, read, written = text.rstrip().splitlines()
     assert last.startswith("(deny file-read* file-write* (subpath")
-    # Behind it stands the session's own folder alone, which lies among the files of ybs.
-    assert re.fullmatch(r'\(allow file-read\* \(subpath \(param "OWN_\d+"\)\)\)', read)
-    assert re.fullmatch(r'\(allow file-write\* \(subpath \(param "PRIVATE_\d+"\)\)\)', written)
+    # Behind it stand the session's own folders alone, which lie among the files of ybs.
+    assert re.fullmatch(r'\(allow file-read\* \(subpath \(param "SHARED_\d+"\)\)\)', read)
+    assert re.fullmatch(
+        r'\(allow file-read\* file-write\* \(subpath \(param "OWN_\d+"\)\)\)', written
+    )
 
 
 def test_the_network_is_a_rule_of_its_own(backend: SandboxExec) -> None:
-    text, _ = profile(backend.places, "/private/own", network=True)
+    text, _ = profile(backend.places, OWN, shared="/private/shared", network=True)
     assert "(allow network-outbound (remote ip))" in text
 
 
@@ -150,12 +155,13 @@ def test_the_program_is_the_systems_own(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_read_only_leaves_no_rule_that_allows_writing_in_the_project(backend: SandboxExec) -> None:
-    text, parameters = profile(backend.places, "/private/own", network=False, read_only=True)
+    text, parameters = profile(
+        backend.places, OWN, shared="/private/shared", network=False, read_only=True
+    )
     assert "ROOT" not in " ".join(parameters)
-    assert [parameters[name] for name in parameters if name.startswith("PRIVATE")] == [
-        "/private/own/unshared"
-    ]
-    assert "file-write*" in text
+    written = [line for line in text.splitlines() if "file-write* (subpath" in line]
+    assert [re.findall(r'param "([A-Z]+)_', line)[0] for line in written] == ["HIDDEN", "OWN"]
+    assert [parameters[name] for name in parameters if name.startswith("OWN")] == [*OWN]
 
 
 def test_a_read_only_launch_has_a_place_of_its_own(backend: SandboxExec, project: Path) -> None:
@@ -163,7 +169,33 @@ def test_a_read_only_launch_has_a_place_of_its_own(backend: SandboxExec, project
         ("true",), project, {"PATH": f"{project}/bin:/usr/bin"}, Access(read_only=True)
     )
     assert made.environ["TMPDIR"] == made.environ["HOME"] == f"{made.scratch}/unshared"
-    assert "-DPRIVATE_" in " ".join(made.argv)
+    assert own_in(made) == [made.environ["HOME"]]
+
+
+def test_a_program_that_is_alone_writes_in_folders_of_its_own_and_reads_what_commands_left(
+    backend: SandboxExec, project: Path
+) -> None:
+    made = backend.launch(("true",), project, {}, Access(is_alone=True))
+    again = backend.launch(("true",), project, {}, Access(is_alone=True, read_only=True))
+    place = Path(made.environ["HOME"]).parent
+    assert place.parent == Path(backend.private.path)
+    assert own_in(made) == [made.environ["HOME"], made.environ["TMPDIR"]]
+    assert not {*own_in(made)} & {*own_in(again), *own_in(backend.launch(("true",), project, {}))}
+    assert made.scratch == backend.private.path
+    assert f"={backend.private.temporary}" in next(
+        word for word in made.argv if "SHARED" in word and word.startswith("-D")
+    )
+
+
+def test_the_home_that_stays_is_written_as_a_whole(project: Path, home: Path) -> None:
+    kept = KeptFolder(home / "kept")
+    made = SandboxExec(see(Host.of({"HOME": str(home)}), project), kept).launch(("x",), project, {})
+    assert own_in(made) == [kept.path]
+
+
+def own_in(launch: Launch) -> list[str]:
+    """Return the folders that a launch may write in outside of the project."""
+    return [word.partition("=")[2] for word in launch.argv if word.startswith("-DOWN_")]
 
 
 def test_ybs_own_code_is_not_writable_and_no_folder_on_the_way_can_be_renamed(
@@ -171,7 +203,7 @@ def test_ybs_own_code_is_not_writable_and_no_folder_on_the_way_can_be_renamed(
 ) -> None:
     code = f"{project}/envs/one"
     monkeypatch.setattr(seatbelt, "code_in", lambda root: (code,) if root == str(project) else ())
-    text, parameters = profile(backend.places, "/private/own", network=False)
+    text, parameters = profile(backend.places, OWN, shared="/private/shared", network=False)
     names = {path: name for name, path in parameters.items()}
     denied = f'(deny file-write* (subpath (param "{names[code]}")))'
     assert text.index(denied) > text.index("(allow file-write* (require-all")

@@ -371,6 +371,39 @@ open(left, "w").close()
     assert await said() == "an empty home"
 
 
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_the_persons_server_finds_what_was_left_in_this_very_project_and_until_a_revoke(
+    project: Path, tmp_path: Path, is_trusted: bool
+):
+    if Sandbox(this_host(), project).state not in ("full", "held"):
+        pytest.skip("NO SANDBOX on this machine (install bubblewrap): servers in it are untested")
+    more = """
+left = os.path.expanduser("~/left")
+def call(name, given, found=os.path.exists(left)):
+    return text("found it" if found else "an empty home")
+open(left, "w").close()
+"""
+    other = tmp_path / "other"
+    other.mkdir()
+    configure({"demo": {**entry_of(project, more), **({} if is_trusted else {"cwd": "project"})}})
+
+    async def said(folder: Path = project) -> str:
+        script = [echo(), "done"]
+        async with Scene(folder, script, sandbox=True, trust=is_trusted) as scene:
+            (result,) = await scene.turn()
+            return result.output
+
+    assert [await said(), await said(), await said(other)] == [
+        "an empty home",
+        "found it",
+        "an empty home",
+    ]
+    revoke(this_host(), project)
+    assert [await said(), await said(other)] == ["an empty home", "found it"]
+    renew(project)
+    assert await said() == "an empty home"
+
+
 def renew(folder: Path) -> None:
     """Have another folder lie at the path."""
     folder.rename(folder.with_name("moved"))

@@ -3,6 +3,7 @@
 import json
 import marshal
 import os
+import re
 import sys
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hosts import this_host
+from hosts import this_host, trust
 from opened import Open
 from processes import is_alive
 from scripted import OpenAIServer
+from security.test_read_only import run
 from security.test_sandboxed_work import bubblewrap, landlock
 from session.test_foreign_tools import Weather
 from trusting import give_trust, put, trusted, wanting
@@ -671,6 +673,41 @@ async def test_a_changed_file_that_a_hook_of_a_project_runs_is_not_run_in_any_sp
     assert "owned" not in results(events)[0].output
 
 
+JQ = """#!/usr/bin/env python3
+import json, sys
+print(json.load(sys.stdin)["tool_input"]["file_path"])
+"""
+FORMATTER = '#!/bin/sh\nprintf "%s\\n" "$@" > ~/given\n'
+
+
+async def test_the_hooks_of_the_docs_hand_a_path_on_as_one_and_can_leave_a_project_alone(
+    project, home, monkeypatch: pytest.MonkeyPatch
+):
+    words = (Path(__file__).parents[2] / "docs/hooks.md").read_text()
+    shipped = json.loads(words.partition("```json\n")[2].partition("```")[0])
+    (leaves,) = re.findall(r'`(\[ "\$PWD" [^`]+)`', words)
+    careful = f'{leaves} prettier --write -- "$(jq -r .tool_input.file_path)"'
+    for name, text in (("jq", JQ), ("ruff", FORMATTER), ("prettier", FORMATTER)):
+        put(home, f"bin/{name}", text, 0o755)
+    monkeypatch.setenv("PATH", f"{home}/bin:{os.environ['PATH']}")
+    path = f"{project}/notes {home}/other/theirs.py"
+    given = json.dumps({"tool_input": {"file_path": path}}).encode()
+
+    async def formatted(group: dict[str, Any]) -> list[str]:
+        (home / "given").unlink(missing_ok=True)
+        options = Options(host=this_host(), folder=project)
+        environment = environment_of(options, load_settings(options))
+        (one,) = read({"PostToolUse": [group]}).hooks
+        assert not (await run_hook(one, given, environment)).notes
+        await environment.aclose()
+        return (home / "given").read_text().splitlines() if (home / "given").exists() else []
+
+    assert await formatted(*shipped["hooks"]["PostToolUse"]) == ["format", "--", path]
+    assert await formatted(hook(careful)) == [], "the project is not trusted"
+    trust(this_host(), "give", project)
+    assert await formatted(hook(careful)) == ["--write", "--", path]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 @pytest.mark.parametrize("make", [bubblewrap, landlock])
 async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(make, project, home):
@@ -697,6 +734,27 @@ async def test_a_hook_whose_files_cannot_be_known_only_reads_the_project(make, p
             may_write = wish == "write" or (not wish and command == "touch out/made")
             assert (project / "out/made").exists() == may_write, (command, wish, answer)
             (project / "out/made").unlink(missing_ok=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+@pytest.mark.parametrize("wish", ["read", "write"])
+async def test_a_hook_loads_nothing_that_a_command_or_hook_left_in_its_home(
+    make, project, home, wish: str
+):
+    looks = "find ~ $TMPDIR -type f >&2; : | tee ~/left $TMPDIR/left && echo empty >&2; exit 2"
+    trusted(project, {"hooks": {"PreToolUse": [hook(looks, project=wish)]}})
+    options = Options(host=this_host(), folder=project)
+    environment = environment_of(options, load_settings(options))
+    environment.sandbox.backend = make(project, home)
+    (one,) = read(environment.loaded.config.hooks).hooks
+    for read_only in (True, False):
+        run(
+            environment.sandbox.backend, ": | tee ~/left $TMPDIR/left", project, read_only=read_only
+        )
+    said = [(await run_hook(one, b"{}", environment)).blocked for _ in range(2)]
+    await environment.aclose()
+    assert said == ["empty", "empty"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")

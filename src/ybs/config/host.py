@@ -22,7 +22,8 @@ REPOSITORY_MARKS = (
     *(".git", ".hg", ".jj", ".sl", ".svn", ".bzr", ".pijul"),
     *("_darcs", ".fslckout", "_FOSSIL_"),
 )
-_TEMPORARY = "/tmp"  # noqa: S108 - what ybs makes there is for its owner only
+#: What the folder of copies of projects is called.
+COPIES: Final = "ybs-copies"
 _MOST_OF_A_PATH = 5_000
 #: In memory: where an incognito session keeps what it cannot keep in its process.
 MEMORY: Final = "/dev/shm"  # noqa: S108 - in a folder of the person's own
@@ -113,12 +114,12 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def copies_folder(self) -> Path:
-        """The folder of copies of projects that sub-agents work in: `/tmp/ybs-UID`.
+        """The folder of copies of projects that sub-agents work in: `~/.cache/ybs-copies`.
 
-        It is not among ybs's own files, which no tool and no command gets at.
+        It is not among ybs's own files, which no tool and no command gets at, and not in /tmp: programs look upward from
+        where they start, and others could put something there.
         """
-        named = self.environ.get("TMPDIR", "")
-        return Path(named if named.startswith("/") else _TEMPORARY) / f"ybs-{os.getuid()}"
+        return _xdg(self.environ, "XDG_CACHE_HOME", self.home / ".cache").with_name(COPIES)
 
     @property
     def scratch_folder(self) -> Path:

@@ -236,7 +236,7 @@ def _refusal_file(host: Host, folder: Path) -> Path:
 
 
 def revoke(host: Host, folder: Path) -> bool:
-    """Forget a project, with what its MCP servers have left in their homes. Return whether it had been trusted."""
+    """Forget a project, with the homes of the MCP servers and agents that started in it. Return whether it had been trusted."""
     folder = folder.resolve()
     for home in host.residents_folder.glob(f"*-{_digest_of(str(folder))}-*"):
         rmtree(home, ignore_errors=True)
@@ -245,7 +245,7 @@ def revoke(host: Host, folder: Path) -> bool:
 
 
 def home_mark(host: Host, folder: Path) -> str:
-    """Return what ends the names of the homes of a project's MCP servers: its path, and the folder that lies there now. Raises OSError."""
+    """Return what ends the name of each home in which a project's code may write: its path, and the folder that lies there now. Raises OSError."""
     number_and_times = place_of(host, folder).partition(":")[2]
     return f"{_digest_of(str(folder))}-{_digest_of(number_and_times)}"
 

@@ -25,6 +25,7 @@ from ybs.core.events import (
 from ybs.core.ports import Answer, Question
 from ybs.testing import RecordedEvents
 from ybs.tools.builtin.delegate import Task
+from ybs.trust.decision import revoke
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
@@ -343,6 +344,28 @@ async def test_it_sees_its_login_its_variables_and_nothing_else_of_the_person(
     assert "No such file or directory;" in said
     assert "for itunset[true, true, false]Method not found" in said
     assert (home / ".other/login.json").read_text() == "refreshed"
+
+
+async def test_it_finds_in_its_home_what_was_left_in_this_project_alone_and_until_a_revoke(
+    scene: Scene, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+
+    async def found(project: Path, *, read_only: bool = True) -> bool:
+        here = Scene(project)
+        steps = ["peek", "~/left"], ["put", "~/left", "code"]
+        await here.play(*steps, agent={"read_only": read_only})
+        return "code" in here.said
+
+    assert not await found(scene.project, read_only=False), "which works in a copy"
+    assert [await found(each) for each in (other, scene.project)] == [False, True]
+    homes = this_host().residents_folder
+    assert len([*homes.iterdir()]) == 2
+    revoke(this_host(), other)
+    (left,) = homes.iterdir()
+    revoke(this_host(), scene.project)
+    assert not left.exists()
 
 
 async def test_its_events_are_those_of_a_sub_agent(scene: Scene) -> None:

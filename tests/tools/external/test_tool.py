@@ -10,6 +10,7 @@ from tools.external.programs import install, playing, script
 from trusting import put
 from ybs.core.ports import Answer
 from ybs.security.own_programs import WHY_APART
+from ybs.security.sandbox import choice
 
 pytestmark = [
     pytest.mark.integration,
@@ -58,6 +59,26 @@ async def test_what_it_needs_is_asked_for_once_and_given(project, home, monkeypa
         assert "It needs to change files, your MY_SETTING" in question.preview.body
         assert question.grant == "work(*) with to change files, your MY_SETTING, to read ~/data"
     assert (project / "made").read_text() == "blue\n"
+
+
+async def test_one_with_a_key_loads_nothing_that_a_command_left_in_its_home(
+    project, home, monkeypatch
+):
+    monkeypatch.setenv("MY_SETTING", "blue")
+    needs = {"needs": {"project": "write", "environment": ["MY_SETTING"]}}
+    install(home, "work", "find ~ $TMPDIR -type f; : > ~/mine; echo $HOME", needs)
+    async with playing(project, "auto") as played:
+        monkeypatch.setattr(choice, "tried_bubblewrap", lambda: (None, (), "it is gone"))
+        sandbox = played.environment.sandbox
+        sandbox.backend = choice.choose(sandbox.backend.places)
+        if sandbox.backend.name == "none":
+            pytest.skip(f"NOT TESTED: {sandbox.backend.why}")
+        played.answer = Answer(is_allowed=True, is_for_session=True)
+        for command in ("ls | tee ~/left $TMPDIR/left", "touch ~/left $TMPDIR/left"):
+            assert not (await played.run("run_shell", command=command)).is_error
+        homes = [(await played.run("work")).output for _ in range(2)]
+        assert len({*homes}) == 2
+        assert not any(map(Path.exists, map(Path, homes)))
 
 
 async def test_a_no_is_a_refusal_and_a_rule_allows_it(project: Path, home: Path):

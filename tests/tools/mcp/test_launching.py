@@ -407,14 +407,6 @@ def test_a_container_program_lies_in_no_project_and_no_plugin(place: Place):
         assert launch.argv[4:] == (f"{place.home}/bin/docker", "run", "x")
 
 
-def test_a_server_has_another_home_in_each_project_that_it_starts_in(tmp_path: Path):
-    server = server_of("my server", {"command": "x"})
-    keys = [key_of(server, each) for each in (None, tmp_path, tmp_path / "other")]
-    assert len({*keys}) == 3
-    assert keys[0].startswith("mcp-my_server-")
-    assert all(key.startswith(f"{keys[0]}-") for key in keys[1:])
-
-
 def test_a_home_belongs_to_what_runs_and_not_to_a_name():
     entry = {"command": "npx", "args": ["time", "${YBS_PROJECT_DIR}"], "env": {"A": "1"}}
     others = (

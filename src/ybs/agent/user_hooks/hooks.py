@@ -501,7 +501,12 @@ def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
     shown += [start.folder] if start.is_apart else []
-    access = Access(shown=tuple(shown), declared=with_git_setting(added), read_only=read_only)
+    access = Access(
+        shown=tuple(shown),
+        declared=with_git_setting(added),
+        read_only=read_only,
+        is_alone=True,
+    )
     environ = start.environ
     if not environment.sandbox.is_off:
         environ = {**environ, "PATH": seen_path(environ, environment.host.home, environment.folder)}

@@ -1,6 +1,6 @@
 """The program of another agent: started in the sandbox with its login and the network, and its messages as the SDK wants them.
 
-It sees the project, or the copy that it works in, the system's programs, a home folder of its own that stays, the files that hold its login,
+It sees the project, or the copy that it works in, the system's programs, a home folder of its own in each project, the files that hold its login,
 and the variables that the settings name; of the rest of the person's files nothing.
 """
 
@@ -25,6 +25,7 @@ from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.launching import needed_by
 from ybs.tools.shell.orphans import CommandMark
 from ybs.tools.shell.peer import Peer
+from ybs.trust.decision import home_mark
 
 #: A turn has no more messages than this; each costs ybs a fraction of a millisecond.
 MOST_MESSAGES: Final = 200_000
@@ -49,8 +50,9 @@ def launched(
         launch = Starter().start(entering(str(folder), command), folder, start.environ, access)
         return own.workspace.shells.marked(launch)
     shown = [*needed_by(command, host, roots.folder), *roots.reading]
+    project = own.original or own  # a copy has no home of its own
     resident = Resident(
-        key=key,
+        key=f"{key}-{home_mark(host, project.folder)}",
         command=command,
         project="read" if agent.read_only else "write",
         network=True,

@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 
 from msgspec import Struct
 
+from ybs.config.host import COPIES
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 
@@ -72,12 +73,14 @@ def number_of(folder: Path) -> str:
 
 
 def find_repository(folder: Path) -> Repository:
-    """Return the repository around a folder.
+    """Return the repository around a folder. A sub-agent's copy of a project is in none, also where the home folder is one.
 
     Raises ValueError where there is none, or one that is put together as git itself never does, and OSError.
     """
     folder = folder.resolve()
     for parent in (folder, *folder.parents):
+        if parent.name == COPIES:
+            break
         mark = parent / ".git"
         try:
             mode = mark.lstat().st_mode

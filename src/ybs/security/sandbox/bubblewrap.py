@@ -34,6 +34,7 @@ _NAMESPACES = (
 _BOUND = ("--die-with-parent", "--cap-drop", "ALL", "--hostname", "ybs")
 _NO_MORE_USERS = "--disable-userns"  # bubblewrap 0.8 and later
 _TMP = "/tmp"  # noqa: S108 - the sandbox's own
+#: Where programs have a place of their own to write to that run read-only or alone: nothing else sees it.
 _UNSHARED = "/var/tmp"  # noqa: S108 - the sandbox's own
 _TRY_SECONDS = 10
 _MOST_PIECES = 200
@@ -74,10 +75,12 @@ class Bubblewrap(Backend):
         """Return the command line that runs the command in the sandbox. Raises Refused for a folder outside of it."""
         network, read_only = access.network, access.read_only
         inside = self.places.check_folder(folder)
+        is_own = read_only or access.is_alone
+        temporary, home = _UNSHARED if is_own else _TMP, self.places.inner_home
         variables = environment_of(
             environ,
-            home=self.places.inner_home,
-            temporary=_UNSHARED if read_only else _TMP,
+            home=temporary if home == _TMP else home,
+            temporary=temporary,
             network=network,
             declared=access.declared,
         )
@@ -86,7 +89,11 @@ class Bubblewrap(Backend):
         may_share = self._network is not None and not (network or read_only)
         entering = self._network.prefix(self._program) if self._network and may_share else ()
         arguments = self._arguments(
-            shared, network=network, is_unshared=not (network or entering), read_only=read_only
+            shared,
+            network=network,
+            is_unshared=not (network or entering),
+            read_only=read_only,
+            is_own=is_own,
         )
         arguments += self._opened(read_only=read_only)
         command = checked(arguments, command)
@@ -112,12 +119,13 @@ class Bubblewrap(Backend):
         )
 
     def _arguments(
-        self, shared: str, *, network: bool, is_unshared: bool, read_only: bool
+        self, shared: str, *, network: bool, is_unshared: bool, read_only: bool, is_own: bool
     ) -> list[str]:
         made = [*_NAMESPACES, *self._options, *_BOUND]
         if is_unshared:
             made.append("--unshare-net")
         made += ("--tmpfs", "/", *_temporary(self.places, shared, read_only=read_only))
+        made += ("--tmpfs", _UNSHARED) if is_own else ("--symlink", _TMP, _UNSHARED)
         made += self._system
         if network:
             made += _resolver()
@@ -215,7 +223,7 @@ def _system(places: Places) -> Iterator[str]:
 
 
 def _temporary(places: Places, shared: str, *, read_only: bool) -> Iterator[str]:
-    """Yield the session's /tmp. What runs read-only has a place of its own to write to, which no other command sees."""
+    """Yield the session's /tmp."""
     if not shared:
         yield from ("--tmpfs", _TMP)
     else:
@@ -225,7 +233,6 @@ def _temporary(places: Places, shared: str, *, read_only: bool) -> Iterator[str]
             with suppress(FileExistsError):
                 Path(shared, name).mkdir()
             yield from ("--tmpfs", f"{_TMP}/{name}")
-    yield from ("--tmpfs", _UNSHARED) if read_only else ("--symlink", _TMP, _UNSHARED)
 
 
 def _first_names_in_tmp(places: Places) -> list[str]:

@@ -13,6 +13,7 @@ import stat
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -186,14 +187,14 @@ class Landlock(Backend):
         """Return the command line that runs the command in the sandbox. Raises Refused for a folder outside of it."""
         network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
-        private = self.private
+        private = self.private.alone() if access.is_alone else self.private
         variables = environment_of(
             {**self._toolchain_variables(), **environ, "PATH": self._seen_path(environ)},
             **private.folders_for(access),
             network=network,
             declared=access.declared,
         )
-        ruleset = self._ruleset(network=network, read_only=read_only)
+        ruleset = self._ruleset(private, network=network, read_only=read_only)
         program = replacing_namespaces(
             os.uname().machine,
             network=network,
@@ -209,6 +210,7 @@ class Landlock(Backend):
             before_exec=entry,
             scratch=self.private.path,
             writable=() if read_only else self.places.writable,
+            clean_up=private.remove if access.is_alone else None,
         )
 
     def _seen_path(self, environ: Mapping[str, str]) -> str:
@@ -225,10 +227,12 @@ class Landlock(Backend):
         found = {variable: f"{home}/{name}" for variable, name in _FOUND_BY.items()}
         return {variable: path for variable, path in found.items() if Path(path).is_dir()}
 
-    def _ruleset(self, *, network: bool, read_only: bool) -> int:
+    def _ruleset(self, private: PrivateFolder, *, network: bool, read_only: bool) -> int:
         handled = handled_rights(self._kernel.abi)
         with _new_ruleset(self._kernel, network=network) as ruleset:
-            rules = _rules(self.places, self.private, network=network, read_only=read_only)
+            rules = _rules(self.places, private, network=network, read_only=read_only)
+            if read_only or private is not self.private:
+                rules = chain(rules, [(self.private.temporary, _READ)])
             for path, rights in rules:
                 self._allow(ruleset, path, rights & handled)
         return ruleset
@@ -320,8 +324,6 @@ def _rules(
     if not (read_only or lies_in(private.home, private.temporary)):
         own.append(private.home)
     yield from ((path, _ALL_FILES) for path in own)
-    if read_only:
-        yield private.temporary, _READ
     yield from ((path, _READ_FILE | _WRITE_FILE | _TRUNCATE) for path in _DEVICES)
     yield from (("/proc", _READ), ("/sys/devices/system/cpu", _READ))
     if network:

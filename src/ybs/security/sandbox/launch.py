@@ -23,7 +23,8 @@ class Launch(Struct, frozen=True):
     `descriptors` are inherited by it, and closed on this side as soon as it was started or could not be.
     `before_exec` runs in the child before the program does; that is slower to start, so None where it can be.
     `scratch` is a folder of the sandbox's own on this disk, which goes with the session. `writable` are the folders in which a
-    sandbox lets it change files; empty where there is no sandbox.
+    sandbox lets it change files; empty where there is no sandbox. `clean_up` removes what was made for this start alone: whoever waits
+    for the program calls it after the end.
     """
 
     argv: Sequence[str]
@@ -32,17 +33,20 @@ class Launch(Struct, frozen=True):
     before_exec: Callable[[], None] | None = None
     scratch: str = ""
     writable: tuple[str, ...] = ()
+    clean_up: Callable[[], None] | None = None
 
 
 class Access(Struct, frozen=True, kw_only=True):
     """What a program is given in the sandbox beside the project: `shown` files and folders to read, `declared` variables.
 
-    `is_command`: it has the network where the person opened that for all commands, which says nothing of hooks, tools and servers.
+    `is_command`: it has the network where the person opened that for all commands, which says nothing of hooks, tools and servers. `is_alone`:
+    its home folder and its temporary files are those of this start, so it loads nothing that a command or another program left there.
     """
 
     network: bool = False
     is_command: bool = False
     read_only: bool = False
+    is_alone: bool = False
     shown: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
 

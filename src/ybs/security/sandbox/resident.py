@@ -85,6 +85,11 @@ class KeptFolder(PrivateFolder):
         """An empty folder to work in, for a program that does not see the project."""
         return f"{self.path}/{_WORK}"
 
+    def opened_for(self, access: Access) -> Sequence[str]:
+        """Return what a program may write in: all of it."""
+        del access
+        return (self.path,)
+
     def remove(self) -> None:
         """Keep it."""
 

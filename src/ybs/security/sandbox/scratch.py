@@ -6,6 +6,7 @@ Nothing in it is trusted: it is removed by a walk from descriptor to descriptor 
 
 import fcntl
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -94,11 +95,19 @@ class PrivateFolder(HeldFolder):
         """The one place where a command may write that runs read-only; other commands do not look there."""
         return f"{self.path}/{UNSHARED}"
 
+    def alone(self) -> "PrivateFolder":
+        """Return a new one, for one start of a program. It lies in this one, and goes with it at the latest. Raises OSError."""
+        return PrivateFolder(Path(self.path))
+
     def folders_for(self, access: Access) -> dict[str, str]:
         """Return the folders for a program: its home and its temporary files, as `environment_of` takes them."""
         if access.read_only:
             return {"home": self.unshared, "temporary": self.unshared}
         return {"home": self.home, "temporary": self.temporary}
+
+    def opened_for(self, access: Access) -> Sequence[str]:
+        """Return what a program may write in."""
+        return tuple(dict.fromkeys(self.folders_for(access).values()))
 
 
 def sweep(host: Host) -> None:

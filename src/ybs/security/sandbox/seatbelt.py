@@ -9,7 +9,7 @@ from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in
 from ybs.security.sandbox.protected import GIT, NAMES
-from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
+from ybs.security.sandbox.scratch import PrivateFolder
 
 if TYPE_CHECKING:
     from ybs.security.sandbox.launch import SandboxView
@@ -84,18 +84,25 @@ class SandboxExec(Backend):
         """Return the command line that runs the command in the sandbox. Raises Refused for a folder outside of it."""
         network, read_only = access.network, access.read_only
         self.places.check_folder(folder)
-        private = self.private
+        private = self.private.alone() if access.is_alone else self.private
         variables = environment_of(
             environ, **private.folders_for(access), network=network, declared=access.declared
         )
-        text, parameters = profile(self.places, private.path, network=network, read_only=read_only)
+        text, parameters = profile(
+            self.places,
+            private.opened_for(access),
+            shared=self.private.temporary,
+            network=network,
+            read_only=read_only,
+        )
         defined = [f"-D{name}={value}" for name, value in parameters.items()]
         argv = (PROGRAM, "-p", text, *defined, "--", *command)
         return Launch(
             argv=argv,
             environ=variables,
-            scratch=private.path,
+            scratch=self.private.path,
             writable=() if read_only else self.places.writable,
+            clean_up=private.remove if access.is_alone else None,
         )
 
 
@@ -105,10 +112,12 @@ def find() -> str | None:
 
 
 def profile(
-    places: Places, private: str, *, network: bool, read_only: bool = False
+    places: Places, own: Sequence[str], *, shared: str, network: bool, read_only: bool = False
 ) -> tuple[str, dict[str, str]]:
-    """Return the profile's text and the parameters that its paths stand in."""
-    own = f"{private}/{UNSHARED}" if read_only else private
+    """Return the profile's text and the parameters that its paths stand in.
+
+    A program may write in its `own` folders, and read the `shared` one.
+    """
     names = _Names()
     seen = (*_SYSTEM, *places.toolchains, *places.toolchains.values(), *places.readable)
     readable = _subpaths(names, "READ", (*seen, *places.writable))
@@ -121,10 +130,10 @@ def profile(
         _MACHINE,
         *(_writable(names, root) for root in places.writable if not read_only),
         *(_own_code(names, root) for root in places.writable if code_in(root)),
-        # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folder.
+        # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folders.
         f"(deny file-read* file-write* {hidden})",
-        f"(allow file-read* {_subpaths(names, 'OWN', (private,))})",
-        f'(allow file-write* (subpath (param "{names.add("PRIVATE", own)}")))',
+        f"(allow file-read* {_subpaths(names, 'SHARED', (shared,))})",
+        f"(allow file-read* file-write* {_subpaths(names, 'OWN', own)})",
     ]
     if network:
         lines.append(_NETWORK)

@@ -196,6 +196,7 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
     access = Access(
         network=needs.network,
         read_only=needs.project == "read",
+        is_alone=True,
         shown=(
             *shown_to(job.program, needs, workspace),
             *([start.folder] if start.is_apart else []),

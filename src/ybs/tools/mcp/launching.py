@@ -263,14 +263,11 @@ def _may_hold_token(address: str) -> bool:
     return "?" in address or any(is_random(e.encode()) for e in _MAY_BE_TOKEN.findall(address))
 
 
-def key_of(server: Server, folder: Path | None = None) -> str:
-    """Return the name of a server's home, which belongs to what runs: another entry under the name has an empty one.
-
-    One that starts in a project, whose code may be what runs, has another home in each `folder`.
-    """
+def key_of(server: Server) -> str:
+    """Return the name of a server's home, which belongs to what runs: another entry under the name has an empty one."""
     from hashlib import sha256
 
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
-    parts = [server.name, server.said, *([str(folder)] if folder else [])]
+    parts = (server.name, server.said)
     digests = [sha256(each.encode(errors="surrogateescape")).hexdigest()[:16] for each in parts]
     return "-".join(("mcp", plain, *digests))

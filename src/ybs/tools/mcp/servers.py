@@ -356,12 +356,12 @@ class Servers:
         return self._workspace.shells.marked(launch)
 
     def _home_of(self, server: Server, start: Start) -> str:
-        """Return the name of a server's home. What a project's finds there was left by an entry that gave no less, in this very folder. Raises OSError."""
-        roots = self._workspace.roots
-        if not server.is_projects:
-            return key_of(server, None if start.is_apart else roots.folder)
+        """Return the name of a server's home. What one finds there that starts in a project was left in this very folder. Raises OSError."""
+        if start.is_apart and not server.is_projects:
+            return key_of(server)
         from ybs.trust.decision import home_mark  # few projects have servers
 
+        roots = self._workspace.roots
         return f"{key_of(server)}-{home_mark(roots.host, roots.folder)}"
 
     def _seen_by(self, server: Server, program: str) -> tuple[str, ...]:

@@ -236,6 +236,7 @@ class Shell:
     def __init__(self, process: "Popen[bytes]", pump: Pump, command: ShellCommand) -> None:
         self._process, self._pump = process, pump
         self._mark, self._watch = command.mark, command.watch
+        self._clean_up = command.launch.clean_up
         self._loop = asyncio.get_running_loop()
         self._may_be_buried = threading.Event()
         self._left_running = False
@@ -294,6 +295,8 @@ class Shell:
         self._process.wait()
         if self._mark.end_all(self._process.pid, monotonic() - self.started):
             self._left_running = True
+        if self._clean_up is not None:
+            self._clean_up()
 
     def _tell(self, *events: asyncio.Event) -> None:
         with suppress(RuntimeError):  # the loop is closed; nobody waits there any more
