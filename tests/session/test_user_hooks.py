@@ -244,7 +244,9 @@ async def test_a_formatter_of_the_persons_waits_for_trust_as_it_loads_what_lies_
     events = await ran(open_session, script, mode="bypass", **options)
     assert (project / "loaded").read_text() == "loaded\n" * 2
     give_trust(project)
-    events = await ran(open_session, script, mode="bypass", **with_hooks(PostToolUse=hook(formats)))
+    events = await ran(
+        open_session, script, mode="bypass", **with_hooks(PostToolUse=hook(formats, "Write"))
+    )
     assert (project / "loaded").read_text() == "loaded\n" * 4
     assert not any("wait until" in text for text in notices(events))
 

@@ -155,7 +155,7 @@ _UNCHANGED = "A PermissionRequest hook allows the call with other arguments, whi
 
 _WAITS = (
     "Your hooks that are told of a changed or read file, such as `{hook}`, wait until you trust this project, for formatters run code "
-    'that lies beside the file: `ybs trust give`, or "cwd": "project" in their entry for every project.'
+    'that lies beside the file. "cwd": "project" in an entry has it run in every project.'
 )
 
 

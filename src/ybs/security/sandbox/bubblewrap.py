@@ -99,19 +99,9 @@ class Bubblewrap(Backend):
         command = checked(arguments, command)
         # A socket is reached by its name in spite of a mount that is read-only, and of another network.
         descriptor = _filter_file(has_unix_sockets=not (network or read_only))
+        program = (*entering, self._program, *arguments, "--remount-ro", "/", "--chdir", inside)
         return Launch(
-            argv=(
-                *(
-                    *entering,
-                    self._program,
-                    *arguments,
-                    "--remount-ro",
-                    "/",
-                    "--chdir",
-                    inside,
-                ),
-                *("--seccomp", str(descriptor), "--", *command),
-            ),
+            argv=(*program, "--seccomp", str(descriptor), "--", *command),
             environ=variables,
             descriptors=(descriptor,),
             scratch=self.private.path if self.private and shared else "",
