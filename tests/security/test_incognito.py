@@ -1,10 +1,13 @@
 """What incognito means for a room that would write, for a model elsewhere, and for a crash."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import ybs
 from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
@@ -105,3 +108,28 @@ def test_no_command_is_told_where_a_shell_keeps_its_history():
     )
     given: dict[str, str] = dict.fromkeys(names, "/home/me/.history")
     assert not set(names) & set(environment_of(given, home="/home/me"))
+
+
+#: Modules that make temporary files, and why none of a session is left on a disk by an incognito one.
+TEMPORARY = {
+    "frontends/gateway/clones.py": "a session of the gateway is never incognito",
+    "frontends/terminal/clipboard.py": "is refused in incognito",
+    "frontends/terminal/prompt/input.py": "is refused in incognito",
+    "plugins/cloning.py": "the person installs a plugin",
+    "providers/cli/model.py": "an empty folder, and a file in a HeldFolder",
+    "security/paths/opening.py": "without a name, where no memory can be had",
+    "security/sandbox/resident.py": "beside a home that is in memory itself then",
+    "security/sandbox/scratch.py": "knows of incognito",
+    "tools/external/program.py": "files of the project, and one without a name where no memory can be had",
+    "tools/searching/child.py": "without a name, where no memory can be had",
+}
+
+
+def test_temporary_files_are_made_by_modules_that_know_of_incognito():
+    source = Path(ybs.__file__).parent
+    found = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if re.search(r"^\s*(?:from|import) tempfile\b", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert found == TEMPORARY.keys()
