@@ -60,7 +60,7 @@ def test_what_changed_at_any_depth_is_named_and_caches_are_not(project: Path, be
 
 def test_a_link_counts_itself_and_not_what_it_leads_to(project: Path, before: int):
     (project / "dist/link").symlink_to(project / "other")
-    linked = (project / "dist/link").lstat().st_ctime_ns
+    linked = max(each.lstat().st_ctime_ns for each in (project / "dist", project / "dist/link"))
     let_pass(project, linked)
     (project / "other").write_text("new")
     assert changed(project, linked, *BULK) == []

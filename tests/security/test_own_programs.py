@@ -534,7 +534,7 @@ def test_the_repository_around_a_folder_is_the_outermost_below_the_home_folder(t
     host.work_in(home / "src/a/b", other / "link", home)
     found = {each for each in worked_in if each.startswith(str(tmp_path))}
     ours = {home / "src/a/b", home / "src/a", other / "x/y", other / "x"}
-    assert found == {str(each) for each in (*ours, *host.command_folders[:2])}
+    assert found == {str(each) for each in (*ours, *host.command_folders[:3])}
 
 
 def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):

@@ -383,9 +383,10 @@ def call(name, given, found=os.path.exists(left)):
     return text("found it" if found else "an empty home")
 open(left, "w").close()
 """
-    other = tmp_path / "other"
+    other, programs = tmp_path / "other", tmp_path / "programs"
     other.mkdir()
-    configure({"demo": {**entry_of(project, more), **({} if is_trusted else {"cwd": "project"})}})
+    programs.mkdir()
+    configure({"demo": {**entry_of(programs, more), **({} if is_trusted else {"cwd": "project"})}})
 
     async def said(folder: Path = project) -> str:
         script = [echo(), "done"]

@@ -628,7 +628,9 @@ async def test_the_editors_mcp_servers_are_shown_and_held_to_a_projects_rules(cl
         with pytest.raises(clients.acp.RequestError, match="not offered"):
             await editor.new(project, mcp_servers=[other])
     assert "The editor's MCP server own (\\`my-server --key\\`) has the network." in editor.text
-    assert "The editor's MCP server web (`http://127.0.0.1:9/mcp`) runs elsewhere." in editor.text
+    assert (
+        "The editor's MCP server web (\\`http://127.0.0.1:9/mcp\\`) runs elsewhere." in editor.text
+    )
     assert "'spy' is not used, because it reads OPENAI_API_KEY" in editor.text
     assert "an editor cannot start containers" in editor.text
 

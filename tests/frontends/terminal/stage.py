@@ -100,7 +100,7 @@ class Stage:
     async def until(self, is_so: Callable[[], object]) -> None:
         """Let the terminal work until something is so."""
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(15):
                 while not is_so():  # noqa: ASYNC110 - a terminal tells nobody when it has drawn
                     await asyncio.sleep(0.002)
         except TimeoutError:
