@@ -15,9 +15,11 @@ import pytest
 
 from conductor.acp.scenes import Scene
 from conductor_cast import delegated
+from hosts import this_host
 from scripted import AnthropicServer, GoogleServer, OpenAIServer, ResponsesServer
 from ybs.core.events import ToolStarted
 from ybs.testing import call
+from ybs.trust.decision import home_mark
 
 pytestmark = pytest.mark.timeout(120)
 EDITOR = Path(__file__).parents[3] / "examples" / "embedding" / "editor.py"
@@ -37,8 +39,9 @@ async def test_ybs_is_a_sub_agent_of_ybs(scene: Scene, tmp_path: Path) -> None:
             "llm": {"provider": "openai", "model": "m", "endpoint": server.url},
             "safety": {"sandbox_enabled": False},  # the one around it is enough
         }
-        # Its home is the one that stays for it: its settings are put there before.
-        home = Path.home() / ".local/state/ybs/residents/acp-other/temporary/home"
+        # Its home is the one that stays for it in this project: its settings are put there before.
+        name = f"acp-other-{home_mark(this_host(), scene.project)}"
+        home = this_host().residents_folder / name / "temporary/home"
         (home / ".config/ybs").mkdir(parents=True)
         (home / ".config/ybs/config.json").write_text(json.dumps(settings))
         entry = {"command": [sys.executable, str(EDITOR)]}
