@@ -447,6 +447,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | the first example of docs/hooks.md (then by `xargs`) and a file `notes /home/me/other/theirs.py` | the hook rewrote a file elsewhere: the example quotes it: held by `tests/session/test_user_hooks.py` |
 | `.prettierrc.mjs` of a project that is not trusted, and your own hook `prettier --write` with the file's path | ran outside the sandbox: hooks that are told of a file after a call wait for the trust: held by `tests/session/test_user_hooks.py` |
 | `~/.curlrc` in the home folder, left by a build with Landlock, and a `curl` that the person gives the network | it sent a file elsewhere: caches of package managers lie there, so it stays (above) |
+| `@~/.netrc` and `@~/.ssh/config` in a README or in the model's own answer, with `claude-cli` | Claude Code read them outside the sandbox and sent them: its attachments are off: held by `tests/providers/cli/test_cli_model.py` |
 
 ## Escapes
 

@@ -80,6 +80,7 @@ async def test_the_program_gets_an_empty_folder_few_variables_and_no_tools(stand
     assert (await asyncio.to_thread(folder.stat)).st_mode & 0o777 == 0o700
     assert run["env"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9"
     assert run["env"]["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"  # no title is asked for
+    assert run["env"]["CLAUDE_CODE_DISABLE_ATTACHMENTS"] == "1"  # an `@path` in data is no file
     assert not {"OPENAI_API_KEY", "CLAUDECODE", "SOME_TOKEN"} & set(run["env"])
     argv = run["argv"]
     assert argv[argv.index("--tools") + 1] == ""
