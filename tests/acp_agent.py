@@ -1,109 +1,127 @@
-"""An agent of the Agent Client Protocol for tests, on the official SDK: it does what the variable SCRIPT says, a list of steps."""
+"""An agent of the Agent Client Protocol for tests: it does what the variable SCRIPT says, a list of steps.
+
+It speaks JSON-RPC by hand, since the official SDK takes a second to load, in each test; that stands at the other end.
+The shapes are those of https://agentclientprotocol.com/protocol/schema (version 1).
+"""
 
 import asyncio
 import json
 import os
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pydantic
-
-pydantic.BaseModel.model_config = pydantic.ConfigDict(
-    defer_build=True
-)  # or each start takes twice as long
-
-from acp import (  # noqa: E402 - its models are built when they are used
-    PROTOCOL_VERSION,
-    InitializeResponse,
-    NewSessionResponse,
-    PromptResponse,
-    RequestError,
-    helpers,
-    run_agent,
-)
-from acp.schema import (  # noqa: E402
-    AgentMessageChunk,
-    Cost,
-    FileEditToolCallContent,
-    PermissionOption,
-    SessionConfigOptionSelect,
-    SetSessionConfigOptionResponse,
-    TextContentBlock,
-    ToolCallLocation,
-    ToolCallUpdate,
-    Usage,
-    UsageUpdate,
-)
-
 CHOICES = [
-    PermissionOption(option_id="always", name="Always", kind="allow_always"),
-    PermissionOption(option_id="yes", name="Yes", kind="allow_once"),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
+    {"optionId": "always", "name": "Always", "kind": "allow_always"},
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
 ]
+
+
+class Refused(Exception):
+    """The client answered with an error, of which this is the message."""
 
 
 class Agent:
     def __init__(self) -> None:
         self.steps = json.loads(os.environ["SCRIPT"])
-        self.client: Any = None
         self.session, self.cwd, self.usage = "", Path(), None
         self.is_logged_in = False
         self.model = "its own"
+        self._numbers = count()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
 
-    def on_connect(self, client: Any) -> None:
-        self.client = client
+    async def run(self) -> None:
+        """Serve until standard input ends."""
+        reader = asyncio.StreamReader(limit=1 << 26)
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        async with asyncio.TaskGroup() as tasks:
+            while line := await reader.readline():
+                message = json.loads(line)
+                if "method" in message:
+                    tasks.create_task(self._serve(message))
+                else:
+                    self._take(message)
+            os._exit(0)
 
-    async def initialize(self, protocol_version: int, **more: Any) -> InitializeResponse:
-        self.capabilities = more["client_capabilities"]
+    async def _serve(self, message: dict[str, Any]) -> None:
+        if "id" not in message:
+            return  # `session/cancel`
+        handle = getattr(self, f"on_{message['method'].replace('/', '_')}")
+        try:
+            reply = {"result": await handle(**message["params"])}
+        except Refused as error:
+            reply = {"error": {"code": -32000, "message": str(error)}}
+        self._send({"id": message["id"], **reply})
+
+    def _take(self, message: dict[str, Any]) -> None:
+        waiting = self._waiting.pop(message["id"])
+        if "error" in message:
+            waiting.set_exception(Refused(message["error"]["message"]))
+        else:
+            waiting.set_result(message["result"])
+
+    async def ask_client(self, method: str, **params: Any) -> Any:
+        number = next(self._numbers)
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        params = {"sessionId": self.session, **without_none(params)}
+        self._send({"id": number, "method": method, "params": params})
+        return await self._waiting[number]
+
+    async def tell(self, kind_of_update: str, /, **update: Any) -> None:
+        params = {"sessionId": self.session, "update": {"sessionUpdate": kind_of_update, **update}}
+        self._send({"method": "session/update", "params": params})
+
+    async def say(self, text: Any) -> None:
+        await self.tell("agent_message_chunk", content={"type": "text", "text": str(text)})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        write(f"{json.dumps({'jsonrpc': '2.0', **message})}\n".encode())
+
+    async def on_initialize(
+        self, protocolVersion: int, clientCapabilities: dict[str, Any], **_: Any
+    ) -> Any:
+        self.capabilities = clientCapabilities
         if ["silent"] in self.steps:
             await asyncio.sleep(600)
-        version = 7 if ["version"] in self.steps else PROTOCOL_VERSION
-        return InitializeResponse(protocol_version=version)
+        return {"protocolVersion": 7 if ["version"] in self.steps else protocolVersion}
 
-    async def authenticate(self, method_id: str, **_: Any) -> None:
-        self.is_logged_in = method_id == "api-key"
+    async def on_authenticate(self, methodId: str, **_: Any) -> Any:
+        self.is_logged_in = methodId == "api-key"
+        return {}
 
-    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+    async def on_session_new(self, cwd: str, **_: Any) -> Any:
         if ["login"] in self.steps and not self.is_logged_in:
-            raise RequestError.auth_required()
+            raise Refused("Authentication required")
         self.cwd, self.session = Path(cwd), "s"
-        return NewSessionResponse(session_id="s", config_options=self.options)
+        return {"sessionId": "s", "configOptions": self.options}
 
-    async def set_config_option(self, config_id: str, value: Any, **_: Any) -> Any:
-        self.model = f"{config_id} {value}"
-        return SetSessionConfigOptionResponse(config_options=self.options)
+    async def on_session_set_config_option(self, configId: str, value: Any, **_: Any) -> Any:
+        self.model = f"{configId} {value}"
+        return {"configOptions": self.options}
 
     @property
-    def options(self) -> list[SessionConfigOptionSelect]:
+    def options(self) -> list[dict[str, Any]]:
         """The choice of a model, where the script has one."""
         if ["model"] not in self.steps:
             return []
         fields = {"type": "select", "id": "llm", "name": "Model", "category": "model"}
         small = [{"value": "small-1", "name": "Small"}, {"value": "big-1", "name": "Big"}]
         groups = [{"group": "all", "name": "All", "options": small}]
-        data = {**fields, "currentValue": "small-1", "options": groups}
-        return [SessionConfigOptionSelect.model_validate(data)]
+        return [{**fields, "currentValue": "small-1", "options": groups}]
 
     async def do_model(self) -> None:
         await self.say(self.model)
 
-    async def prompt(self, prompt: list[Any], **_: Any) -> PromptResponse:
-        self.words = prompt[0].text
+    async def on_session_prompt(self, prompt: list[Any], **_: Any) -> Any:
+        self.words = prompt[0]["text"]
         for name, *arguments in self.steps:
             if (reason := await getattr(self, f"do_{name}")(*arguments)) is not None:
-                return PromptResponse(stop_reason=reason, usage=self.usage)
-        return PromptResponse(stop_reason="end_turn", usage=self.usage)
-
-    async def cancel(self, session_id: str, **_: Any) -> None:
-        pass
-
-    async def tell(self, update: Any) -> None:
-        await self.client.session_update(session_id=self.session, update=update)
-
-    async def say(self, text: Any) -> None:
-        await self.tell(helpers.update_agent_message_text(str(text)))
+                return without_none({"stopReason": reason, "usage": self.usage})
+        return without_none({"stopReason": "end_turn", "usage": self.usage})
 
     async def do_login(self) -> None:
         await self.say("logged in")
@@ -115,16 +133,15 @@ class Agent:
         await self.say(self.words)
 
     async def do_about(self) -> None:
-        fs = self.capabilities.fs
-        await self.say(
-            json.dumps([fs.read_text_file, fs.write_text_file, self.capabilities.terminal])
-        )
+        fs = self.capabilities["fs"]
+        told = [fs["readTextFile"], fs["writeTextFile"], self.capabilities.get("terminal", False)]
+        await self.say(json.dumps(told))
 
     async def do_env(self, name: str) -> None:
         await self.say(os.environ.get(name, "unset"))
 
     async def do_think(self, text: str) -> None:
-        await self.tell(helpers.update_agent_thought_text(text))
+        await self.tell("agent_thought_chunk", content={"type": "text", "text": text})
 
     async def do_put(self, path: str, text: str) -> None:
         """Write a file by itself, as its own tools do."""
@@ -143,73 +160,71 @@ class Agent:
     async def do_read(self, path: str, *rest: int) -> None:
         line, limit = rest or (None, None)
         try:
-            file = await self.client.read_text_file(
-                session_id=self.session, path=str(self.cwd / path), line=line, limit=limit
-            )
-            await self.say(f"read {file.content!r};")
-        except RequestError as error:
+            text = await self._read(path, line=line, limit=limit)
+            await self.say(f"read {text!r};")
+        except Refused as error:
             await self.say(f"no: {error};")
+
+    async def _read(self, path: str, **part: int | None) -> str:
+        file = await self.ask_client("fs/read_text_file", path=str(self.cwd / path), **part)
+        return file["content"]
 
     async def do_write(self, path: str, text: str) -> None:
         try:
-            await self.client.write_text_file(
-                session_id=self.session, path=str(self.cwd / path), content=text
-            )
+            await self.ask_client("fs/write_text_file", path=str(self.cwd / path), content=text)
             await self.say("written;")
-        except RequestError as error:
+        except Refused as error:
             await self.say(f"no: {error};")
 
     async def do_copy(self, source: str, target: str) -> None:
         """Read and write through the client, the text between them as it came."""
-        path = str(self.cwd / source)
-        file = await self.client.read_text_file(session_id=self.session, path=path)
-        await self.say(file.content)
-        await self.do_write(target, file.content + "more\n")
+        text = await self._read(source)
+        await self.say(text)
+        await self.do_write(target, f"{text}more\n")
 
     async def do_call(self, kind: str, title: str, raw: Any) -> None:
-        await self.tell(helpers.start_tool_call(title, title, kind=kind, raw_input=raw))
-        await self.tell(
-            helpers.update_tool_call(
-                title, status="completed", content=[helpers.tool_content(helpers.text_block("out"))]
-            )
-        )
+        await self.tell("tool_call", toolCallId=title, title=title, kind=kind, rawInput=raw)
+        output = [{"type": "content", "content": {"type": "text", "text": "out"}}]
+        await self.tell("tool_call_update", toolCallId=title, status="completed", content=output)
 
     async def do_ask(self, kind: str | None, title: str, raw: Any = None, path: str = "") -> None:
-        where = [ToolCallLocation(path=str(self.cwd / path))] if path else None
-        call = ToolCallUpdate(
-            tool_call_id=f"ask {title}", title=title, kind=kind, raw_input=raw, locations=where
-        )
-        await self._ask(call)
+        where = [{"path": str(self.cwd / path)}] if path else None
+        await self._ask(f"ask {title}", title=title, kind=kind, rawInput=raw, locations=where)
 
     async def do_ask_edit(self, path: str, old: str | None, new: str) -> None:
         await self.do_ask_diffs("edit", "Edit", [path, old, new])
 
     async def do_ask_diffs(self, kind: str | None, title: str, *changes: Any) -> None:
         diffs = [
-            FileEditToolCallContent(
-                type="diff", path=str(self.cwd / path), old_text=old, new_text=new
+            without_none(
+                {"type": "diff", "path": str(self.cwd / path), "oldText": old, "newText": new}
             )
             for path, old, new in changes
         ]
-        number = f"e{changes[0][0]}"
-        await self._ask(ToolCallUpdate(tool_call_id=number, title=title, kind=kind, content=diffs))
+        await self._ask(f"e{changes[0][0]}", title=title, kind=kind, content=diffs)
 
-    async def _ask(self, call: ToolCallUpdate, choices: Any = None) -> None:
-        choices = CHOICES if choices is None else choices
-        reply = await self.client.request_permission(self.session, call, choices)
-        await self.say(f"{getattr(reply.outcome, 'option_id', 'cancelled')};")
+    async def _ask(self, number: str, choices: Any = None, **call: Any) -> None:
+        reply = await self._permission(number, choices, **call)
+        await self.say(f"{reply['outcome'].get('optionId', 'cancelled')};")
+
+    async def _permission(self, number: str, choices: Any = None, **call: Any) -> Any:
+        call = without_none({"toolCallId": number, **call})
+        options = CHOICES if choices is None else choices
+        return await self.ask_client("session/request_permission", toolCall=call, options=options)
 
     async def do_ask_always(self) -> None:
-        await self._ask(ToolCallUpdate(tool_call_id="a", title="ls", kind="read"), CHOICES[:1])
+        await self._ask("a", CHOICES[:1], title="ls", kind="read")
 
     async def do_cost(self, used: int, amount: float) -> None:
-        cost = Cost(amount=amount, currency="USD")
-        await self.tell(
-            UsageUpdate(session_update="usage_update", used=used, size=9_999, cost=cost)
-        )
+        cost = {"amount": amount, "currency": "USD"}
+        await self.tell("usage_update", used=used, size=9_999, cost=cost)
 
     async def do_tokens(self, read: int, written: int) -> None:
-        self.usage = Usage(total_tokens=read + written, input_tokens=read, output_tokens=written)
+        self.usage = {
+            "totalTokens": read + written,
+            "inputTokens": read,
+            "outputTokens": written,
+        }
 
     async def do_end(self, reason: str) -> str:
         return reason
@@ -232,11 +247,7 @@ class Agent:
         (self.cwd / file).write_text(str(child.pid))
 
     async def do_raw(self, line: str, times: int = 1) -> None:
-        os.set_blocking(1, True)
-        data = f"{line}\n".encode() * times
-        while data:
-            data = data[os.write(1, data) :]
-        os.set_blocking(1, False)
+        write(f"{line}\n".encode() * times)
 
     async def do_long_line(self) -> None:
         await self.do_raw("x" * 17_000_000)
@@ -245,32 +256,34 @@ class Agent:
         await self.do_raw("[" * 600_000)
 
     async def do_flood(self) -> None:
-        chunk = AgentMessageChunk(
-            session_update="agent_message_chunk",
-            content=TextContentBlock(type="text", text="x" * 1000),
-        )
-        params = {"sessionId": "s", "update": chunk.model_dump(mode="json", by_alias=True)}
-        line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": params})
         while True:
-            await self.do_raw(line, 100)
+            for _ in range(100):
+                await self.say("x" * 1000)
+            await asyncio.sleep(0)
 
     async def do_terminal(self) -> None:
         try:
-            await self.client.create_terminal(session_id=self.session, command="ls")
-        except RequestError as error:
+            await self.ask_client("terminal/create", command="ls")
+        except Refused as error:
             await self.say(str(error))
 
     async def do_crowd(self) -> None:
-        calls = [ToolCallUpdate(tool_call_id=str(n), title="x", kind="execute") for n in range(300)]
-        await asyncio.gather(
-            *(self.client.request_permission(self.session, each, CHOICES) for each in calls),
-            return_exceptions=True,
-        )
+        asked = (self._permission(str(n), title="x", kind="execute") for n in range(300))
+        await asyncio.gather(*asked, return_exceptions=True)
 
 
 def _path(folder: Path, path: str) -> Path:
     return folder / Path(path).expanduser()
 
 
+def without_none(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in params.items() if value is not None}
+
+
+def write(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
 if __name__ == "__main__":
-    asyncio.run(run_agent(Agent()))
+    asyncio.run(Agent().run())
