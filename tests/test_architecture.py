@@ -138,6 +138,7 @@ def test_core_imports_only_the_standard_library_msgspec_and_itself() -> None:
     assert wrong == []
 
 
+@pytest.mark.integration
 def test_what_is_decoded_to_is_ready_for_several_threads() -> None:
     known = {
         "ybs.core.decoding": ["kind"],
@@ -155,6 +156,7 @@ def test_what_is_decoded_to_is_ready_for_several_threads() -> None:
     assert found == known
 
 
+@pytest.mark.integration
 def test_no_two_public_classes_have_the_same_name() -> None:
     places: dict[str, list[str]] = {}
     for path in MODULES:

@@ -20,6 +20,7 @@ from ybs.finder import Loader, ModuleFinder, install
 PACKAGE = Path(ybs.__file__).parent
 
 
+@pytest.mark.integration
 def test_every_module_of_ybs_is_found_where_python_finds_it():
     modules = [path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE]
     assert len(modules) > 300

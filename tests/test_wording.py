@@ -242,6 +242,7 @@ def test_a_private_phrase_is_found(text: str, is_found: bool) -> None:
     assert bool(_phrases_in(text)) is is_found
 
 
+@pytest.mark.integration
 def test_code_and_docs_have_no_private_vocabulary() -> None:
     root = SOURCE.parents[1]
     pages = [*SOURCE.rglob("*.md"), *root.glob("*.md"), *(root / "docs").glob("*.md")]

@@ -219,6 +219,7 @@ SIZES: list[tuple[dict[str, int], bool, int]] = [
 ]
 
 
+@pytest.mark.integration
 @every_row("overrides, is_short, size", SIZES)
 def test_the_size_is_that_of_the_settings_and_small_models_get_one_only_where_it_is_set(
     overrides: dict[str, int], is_short: bool, size: int, project: Path

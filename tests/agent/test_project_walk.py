@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from hosts import this_host
 from session.test_undoing import Play
 from session.trees import tree
@@ -66,6 +68,7 @@ def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositor
     assert listing.left_out == {"local/secret", "local/repo/.git", "local/.hg", *listing.bulk}
 
 
+@pytest.mark.integration
 async def test_an_added_folder_is_undone_too_and_a_removed_one_never(project: Path, tmp_path: Path):
     other = tmp_path / "other"
     other.mkdir()

@@ -328,6 +328,7 @@ async def test_a_thought_goes_and_comes_with_the_conversation(open_session: Open
             assert again.context.rules() == ""
 
 
+@pytest.mark.integration
 async def test_a_thought_that_was_not_run_does_not_keep_a_session_from_going_on(open_session: Open):
     async with OpenAIServer([call("set_thought", text="mend the cart")]) as server:
         session, _ = open_session(server, dry_run=True)

@@ -108,6 +108,7 @@ async def test_an_edit_keeps_the_secret_that_the_file_holds(project: Path) -> No
     assert not events.of(ToolFinished)[-1].success
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("secret", [TOKEN, KEY])
 async def test_where_nobody_can_be_asked_the_persons_secrets_are_masked_with_a_warning(
     project: Path, secret: str
@@ -339,6 +340,7 @@ NAMING = {
 }
 
 
+@pytest.mark.integration
 async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from msgspec import Raw
 
 from hosts import this_host
@@ -14,6 +15,7 @@ from ybs.small_models.support import MOST_BYTES, SharedPrefix, problem_in
 from ybs.testing import ScriptedModel
 
 
+@pytest.mark.integration
 @every_row(
     "name, text, problem",
     [
@@ -51,6 +53,7 @@ def test_a_file_elsewhere_is_not_read_and_a_pipe_not_waited_for(project: Path, t
     assert problem_in("pipe.json", roots).startswith("pipe.json cannot be read: Expecting value")
 
 
+@pytest.mark.integration
 async def test_the_problem_stands_behind_the_result_of_the_change():
     async def sent(arguments: bytes) -> str:
         call = ToolCall(id="1", name="write_file", arguments=Raw(arguments))

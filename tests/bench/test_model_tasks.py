@@ -211,6 +211,7 @@ async def test_a_turn_that_is_stopped_is_not_a_solved_task(project: Path):
     assert row.problem.startswith("Stopped after 1 step")
 
 
+@pytest.mark.integration
 def test_the_table_has_a_line_for_each_task_and_the_sums(project, capsys):
     opener = opening(["It listens on 7342."])
     names = ["gateway-port", "fruits"]
@@ -248,6 +249,7 @@ def in_turn(*scripts: Sequence[Any]) -> Any:
     return lambda options: next(openers)(options)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("is_json", [True, False])
 def test_a_provider_that_goes_away_ends_the_run_with_the_sums_of_what_was_measured(
     project: Path, capsys: pytest.CaptureFixture[str], is_json: bool
@@ -262,6 +264,7 @@ def test_a_provider_that_goes_away_ends_the_run_with_the_sums_of_what_was_measur
         assert said.splitlines()[-1].startswith("scripted: 1 of 1 solved (100%)")
 
 
+@pytest.mark.integration
 def test_a_task_that_only_its_request_was_too_long_for_is_not_solved_and_the_others_go_on(
     project: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -33,6 +33,7 @@ def test_what_is_let_go_of_holds_nothing_any_more_and_may_be_let_go_of_again(tmp
         pack.get(digest)
 
 
+@pytest.mark.integration
 def test_a_pack_that_cannot_be_made_says_why_and_nothing_more(tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         Pack(tmp_path / "gone")

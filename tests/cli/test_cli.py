@@ -490,6 +490,7 @@ def test_the_version_is_said_to_people_and_to_programs(capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out)["version"] == __version__
 
 
+@pytest.mark.integration
 def test_a_setting_is_set_and_removed_in_the_users_own_file(home, project, capsys):
     file = home / ".config" / "ybs" / "config.json"
     file.parent.mkdir(parents=True, mode=0o700)

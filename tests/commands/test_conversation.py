@@ -330,6 +330,7 @@ async def retried(project: Path, *script: object) -> tuple[Session, OpenAIServer
     return session, server
 
 
+@pytest.mark.integration
 async def test_retry_sends_the_last_words_again_and_says_them_once(project: Path):
     session, server = await retried(project, HttpError(status=400, message="no"), "hello")
     async with session:
@@ -344,6 +345,7 @@ async def test_retry_sends_the_last_words_again_and_says_them_once(project: Path
     await server.close()
 
 
+@pytest.mark.integration
 async def test_retry_goes_on_where_something_was_done(project: Path):
     (project / "a").write_text("x")
     refused = HttpError(status=400, message="no")

@@ -43,6 +43,7 @@ def last_words(model: ScriptedModel) -> str:
     return [each.words for each in said if each.origin == "person"][-1]
 
 
+@pytest.mark.integration
 async def test_one_is_sent_with_its_arguments(project: Path, home: Path):
     put(home, f"{OWN}/review.md", "---\ndescription: \"Review it\"\nargument-hint: FILE\n---\nReview $1 for $2.\nAll: $ARGUMENTS $10")  # fmt: skip
     session, model = opened(project)
@@ -204,6 +205,7 @@ async def test_nothing_that_was_put_in_attaches_a_file(project: Path, home: Path
             assert len(said.content) == 1
 
 
+@pytest.mark.integration
 async def test_a_template_attaches_what_its_writer_may_name(project: Path, home: Path):
     put(home, "notes.txt", "my diary")
     put(home, "away.png", "")

@@ -37,6 +37,7 @@ async def test_nothing_recurs_at_first(project: Path):
         assert "Nothing recurs so far" in text_of(await said(session, "/learn"))
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("sessions")
 async def test_a_task_is_shown_before_it_is_written_and_then_used(project: Path, home: Path):
     async with quiet(project) as session:
@@ -89,6 +90,7 @@ async def test_nothing_of_a_correction_runs_or_is_attached(project, home, sessio
     assert not list(mentions_in(added))
 
 
+@pytest.mark.integration
 async def test_a_folder_whose_name_has_lines_gets_no_timer(project: Path, home: Path):
     folder = home / ".config/ybs/sessions"
     folder.parent.mkdir(mode=0o700, parents=True)
@@ -145,6 +147,7 @@ async def test_a_person_s_own_folder_of_commands_may_be_a_link(project, home, tm
     assert (tmp_path / "dotfiles/changelog-version.md").exists()
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("sessions")
 async def test_it_can_be_dismissed_explained_scheduled_and_forgotten(project: Path):
     async with quiet(project) as session:

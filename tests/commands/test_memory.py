@@ -177,6 +177,7 @@ def linked(own: Path, tmp_path: Path) -> None:
     own.symlink_to(tmp_path)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("linked")
 async def test_a_folder_that_cannot_be_read_is_said(project: Path):
     async with quiet(project) as session:

@@ -139,6 +139,7 @@ async def test_config_shows_what_is_not_default_and_where_it_comes_from(open_ses
     assert "llm.model" in text
 
 
+@pytest.mark.integration
 async def test_config_of_a_name_shows_it_and_says_how_it_is_changed(open_session: Open):
     text = shown(await reply_to(open_session, "/config ui.answer_shell false"))
     assert "ui.answer_shell true default" in " ".join(text.split())
@@ -200,6 +201,7 @@ async def test_help_fits_a_terminal_and_ends_with_the_keys_of_the_door(open_sess
     assert lines[-1] == "  Ctrl-X  does something"
 
 
+@pytest.mark.integration
 async def test_help_has_titles_and_finds_what_has_to_do_with_a_word(open_session: Open):
     lines = shown(await reply_to(open_session, "/help")).splitlines()
     for title in (*GROUPS, "Commands for the shell"):
@@ -294,6 +296,7 @@ async def test_streaming_and_verbosity_are_turned_on_off_and_round(open_session:
     assert states == [(False, False), (False, True), (True, True), (True, False), (True, False)]
 
 
+@pytest.mark.integration
 async def test_the_beginning_of_one_command_alone_is_that_command(open_session: Open):
     reply = await reply_to(open_session, "/STAT")
     assert shown(reply).startswith("/status\n")

@@ -237,6 +237,7 @@ async def test_what_was_data_in_words_that_are_taken_back_attaches_nothing_from_
                 assert not any(isinstance(each, Image) for each in message.content)
 
 
+@pytest.mark.integration
 async def test_what_was_taken_back_behind_more_mentions_than_are_looked_at_attaches_nothing(
     open_session: Open, home: Path
 ):
@@ -255,6 +256,7 @@ async def test_what_was_taken_back_behind_more_mentions_than_are_looked_at_attac
             assert "the diary" not in str(session.conversation.messages)
 
 
+@pytest.mark.integration
 async def test_an_undo_after_a_clear_promises_no_words_back(open_session: Open, project: Path):
     async with OpenAIServer(writes("a.py", "1")) as server:
         session, _ = open_session(server, mode="bypass")

@@ -68,6 +68,7 @@ def test_budgets_are_never_overdrawn_in_whatever_order_they_are_taken_and_given_
     assert purse.used == used
 
 
+@pytest.mark.integration
 @given(
     budget=some.integers(1, 5_000),
     answers=some.lists(some.integers(1, 400), min_size=1, max_size=30),

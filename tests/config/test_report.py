@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hosts import this_host
 from rows import every_row
 from ybs.config.report import SCHEMA_DIALECT, check, json_schema, mask_address, show
@@ -187,6 +189,7 @@ def test_the_schema_describes_every_setting():
             assert name == "$schema" or name in each["required"] or "default" in facts
 
 
+@pytest.mark.integration
 def test_the_schema_can_be_changed_by_the_caller_without_harm():
     json_schema()["properties"].clear()
     assert json_schema()["properties"]

@@ -85,6 +85,7 @@ def kinds(events: RecordedEvents) -> list[str]:
     return [name for name in events.names if name in known]
 
 
+@pytest.mark.integration
 async def test_a_turn_is_told_in_order_and_summed_up(kit: Kit):
     session, events = kit.session("says", "says"), RecordedEvents()
     session.subscribe(events)

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from rows import every_row
 from ybs.core.cutting import LONGEST_WORD, from_word, up_to_word, whole_words
 
@@ -23,6 +25,7 @@ def test_a_word_that_is_cut_is_on_no_side(text: str, place: int, before: str, be
     assert (up_to_word(text, place), from_word(text, place)) == (before, behind)
 
 
+@pytest.mark.integration
 @every_row("sign", ["&q=", "?", "#", "/", ":", "=", "%26", "+", "@", "\\"])
 def test_in_a_run_that_is_too_long_for_a_word_the_cut_is_at_a_sign(sign: str) -> None:
     part = "ghp_" + "OUYd27XwR5y9.USEi-UdQA1q5gS5Sl"

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ class Thing:
         self.is_ended = True
 
 
+@pytest.mark.integration
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.booleans())))
 def test_there_is_one_of_each_while_it_is_held_and_it_is_ended_by_the_last(steps):
     async def play() -> None:
@@ -55,6 +57,7 @@ async def test_one_that_is_over_is_followed_by_another_and_both_are_ended() -> N
     assert leases.take("key", Thing).thing is third.thing, "the old one's end leaves the new one"
 
 
+@pytest.mark.integration
 def test_what_was_of_an_event_loop_that_has_ended_is_neither_used_again_nor_kept() -> None:
     leases = Leases()
 

@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -51,6 +52,7 @@ def drawn(markdown: str) -> list[str]:
     return [" ".join(line.split()) for line in "".join(seen).split("\n") if line.strip()]
 
 
+@pytest.mark.integration
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_no_word_of_a_reply_is_hidden_where_it_is_drawn(text: str):
     lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()]

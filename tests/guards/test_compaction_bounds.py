@@ -98,6 +98,7 @@ async def test_a_system_prompt_that_leaves_no_room_ends_the_turn():
     assert "larger window" in told(stop.value)
 
 
+@pytest.mark.integration
 async def test_tool_loops_are_compacted_between_their_steps():
     outputs = iter(range(100))
     toolbox = ScriptedToolbox({"read": lambda _call, _emit: f"{next(outputs)} " + "z = 3\n" * 200})

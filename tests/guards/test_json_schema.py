@@ -17,6 +17,7 @@ PERSON: dict[str, Any] = {
 TREE: dict[str, Any] = {"type": "object", "properties": {"left": {"$ref": "#"}}}
 
 
+@pytest.mark.integration
 @every_row(
     ("schema", "good", "bad"),
     [

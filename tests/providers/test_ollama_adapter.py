@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 from msgspec import Raw
 
 from rows import every_row
@@ -50,6 +51,7 @@ def line(*, done: bool = False, **message) -> dict:
     return {"message": {"role": "assistant", "content": "", **message}, "done": done}
 
 
+@pytest.mark.integration
 def test_a_request_says_how_large_the_window_is():
     tool = ToolSpec(name="t", description="d", parameters=Raw(b'{"type":"object","properties":{}}'))
     body = encode(

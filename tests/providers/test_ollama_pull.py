@@ -92,6 +92,7 @@ async def test_a_download_that_does_not_succeed_is_an_error(
         await pull(at(server.url), "m", lambda *_: None)
 
 
+@pytest.mark.integration
 @every_row("path", ["", "/", "/v1", "/api/chat"])
 async def test_the_address_may_have_a_path_as_that_of_a_chat_has(path: str):
     with open_hub(lines(*LINES)) as server:

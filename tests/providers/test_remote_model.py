@@ -496,6 +496,7 @@ async def test_the_persons_window_goes_before_the_usual_one_of_ollama(
     assert await model.detect_window() == window
 
 
+@pytest.mark.integration
 async def test_llama_cpp_tells_its_window_and_a_limit_holds(serve, model_of):
     server = await serve(
         http('{"default_generation_settings":{"n_ctx":16384}}', type="application/json")

@@ -127,6 +127,7 @@ async def test_a_chunked_body_is_joined_wherever_it_is_cut(serve, connect, size:
     assert await read(await transport.send(call(server.url))) == b"hello" + long
 
 
+@pytest.mark.integration
 async def test_chunks_that_came_together_are_one_piece(serve):
     body = b"".join(b"6\r\nhello\n\r\n" for _ in range(50)) + b"0\r\n\r\n"
     server = await serve(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)

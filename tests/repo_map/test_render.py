@@ -80,6 +80,7 @@ def test_the_budget_is_never_passed_and_well_used() -> None:
     assert render(MANY, 1000, lambda _: 1001).text == ""
 
 
+@pytest.mark.integration
 def test_more_budget_shows_more_and_the_first_files_always() -> None:
     shown = [render(MANY, budget, words) for budget in (200, 400, 800, 1600, 3200)]
     for less, more in pairwise(shown):

@@ -42,6 +42,7 @@ def test_an_empty_folder_has_an_empty_map(tmp_path: Path) -> None:
     empty.close()
 
 
+@pytest.mark.integration
 def test_what_a_query_is_about_comes_first_with_its_definitions(harbour: Path) -> None:
     (harbour / "Deck.kt").write_text("class Deck\n")
     made = mapped(harbour)

@@ -60,6 +60,7 @@ def test_the_hierarchy_takes_an_arms_record_to_other_kinds_and_a_kinds_to_other_
     assert unrelated == 0.5
 
 
+@pytest.mark.integration
 @given(results=RESULTS)
 def test_without_its_shifts_the_hierarchy_is_cells_that_know_nothing_of_each_other(
     results: list[Result],
@@ -74,6 +75,7 @@ def test_without_its_shifts_the_hierarchy_is_cells_that_know_nothing_of_each_oth
             assert (mine.alpha, mine.beta) == pytest.approx((theirs.alpha, theirs.beta))
 
 
+@pytest.mark.integration
 @given(results=RESULTS)
 def test_what_is_learned_survives_being_written_and_read(results: list[Result]) -> None:
     learner = taught(HierarchicalThompson(), results)
@@ -83,6 +85,7 @@ def test_what_is_learned_survives_being_written_and_read(results: list[Result]) 
     assert read.scores("fix", (A, B, C), Random(3)) == learner.scores("fix", (A, B, C), Random(3))
 
 
+@pytest.mark.integration
 @given(results=RESULTS)
 def test_the_increments_alone_make_the_same_state(results: list[Result]) -> None:
     learner, store = HierarchicalThompson(), LearnerState()

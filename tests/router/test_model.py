@@ -230,6 +230,7 @@ async def test_a_request_that_turns_out_to_have_a_picture_goes_to_who_sees_it():
     assert await bench.ask(Request("", [picture])) == "y: seen"
 
 
+@pytest.mark.integration
 async def test_the_same_seed_and_requests_lead_to_the_same_choices():
     async def chosen() -> list[str]:
         bench = Bench([], [])

@@ -75,6 +75,7 @@ def test_a_bound_never_allows_more_than_the_policy_and_never_more_than_its_own_m
         assert rank(decision) <= rank(judged(policy.tried(mode=bound), None, place))
 
 
+@pytest.mark.integration
 @every_row("mode, bound", [*product(MODES, MODES)])
 def test_of_the_mode_and_the_bound_the_stricter_one_decides(mode: Mode, bound: BoundMode) -> None:
     for place in range(len(CALLS)):

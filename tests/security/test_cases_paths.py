@@ -205,6 +205,7 @@ async def test_p13_what_is_no_file_is_refused_without_hanging(bench, project, to
     await denied(bench, tool, "x", words=f"a {kind}, not a file")
 
 
+@pytest.mark.integration
 @every_row("tool", ALL)
 @every_row(
     ("path", "words"),

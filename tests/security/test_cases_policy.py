@@ -46,6 +46,7 @@ def test_s07_no_number_of_harmless_commands_hides_a_denied_one():
     assert differences("S07") == []
 
 
+@pytest.mark.integration
 def test_s08_options_that_write_or_run_ask():
     assert differences("S08") == []
 

@@ -140,6 +140,7 @@ async def test_f04_an_edited_checkpoint_names_no_file(project: Path, open_sessio
                 await session.history.undo()
 
 
+@pytest.mark.integration
 async def test_f05_a_session_that_is_open_is_not_taken_up(project: Path, open_session: Open):
     async with OpenAIServer(["one"]) as server:
         session, _ = open_session(server)

@@ -190,6 +190,7 @@ async def test_u01_what_a_command_prints_is_shown_and_cut(make_bench: Any):
     assert not has_suspects(answered.output.replace("\n", ""))
 
 
+@pytest.mark.integration
 async def test_u05_odd_bytes_crash_nothing_and_hide_nothing(bench: Any, project: Path):
     odd = {
         "overlong": b"a\xc0\xaf\xe0\x80\xafb\n",

@@ -304,6 +304,7 @@ def test_an_entry_that_is_no_flat_command_is_looked_for_as_it_is():
     assert not blocked("ls", (":(){ :|:& };:",))
 
 
+@pytest.mark.integration
 @every_row(
     "text",
     [

@@ -125,6 +125,7 @@ TEMPORARY = {
 }
 
 
+@pytest.mark.integration
 def test_temporary_files_are_made_by_modules_that_know_of_incognito():
     source = Path(ybs.__file__).parent
     found = {

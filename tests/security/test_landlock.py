@@ -91,6 +91,7 @@ def test_each_place_has_these_rights(
     assert launch.scratch == own.path
 
 
+@pytest.mark.integration
 @every_row(("abi", "network", "read_only", "can_deny_truncate"), [(2, False, False, False), (3, True, False, True), (7, False, True, True)])  # fmt: skip
 def test_the_filter_closes_what_this_version_of_landlock_cannot(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, abi: int, network: bool, read_only: bool, can_deny_truncate: bool

@@ -176,6 +176,7 @@ def test_a_program_that_goes_by_the_name_it_is_called_is_called_by_it(project, t
     assert found(project, str(tmp_path / "shims")) == tmp_path / "shims/tool"
 
 
+@pytest.mark.integration
 @every_row(
     ("path", "expected"),
     [
@@ -243,6 +244,7 @@ def test_a_program_of_the_project_is_not_what_a_library_starts(project: Path, tm
     assert not judged("os.system", f"{mine}/tool", project)
 
 
+@pytest.mark.integration
 def test_a_shell_that_a_library_starts_names_no_program_of_the_project(
     project: Path, tmp_path: Path
 ):

@@ -537,6 +537,7 @@ def test_the_repository_around_a_folder_is_the_outermost_below_the_home_folder(t
     assert found == {str(each) for each in (*ours, *host.command_folders[:3])}
 
 
+@pytest.mark.integration
 def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):
     """Made by git itself; those that only one side names are not among them."""
     host = Host.of({"HOME": str(tmp_path / "home")})

@@ -259,6 +259,7 @@ def test_whose_sandbox_it_is_can_be_said(project: Path, home: Path, uid: int | N
     assert see(Host.of({"HOME": str(home)}), project, uid=uid).uid == expected
 
 
+@pytest.mark.integration
 def test_a_link_to_the_project_closes_it_not(project: Path, home: Path) -> None:
     (home / ".netrc").symlink_to(project)
     (home / ".pgpass").symlink_to("/usr")

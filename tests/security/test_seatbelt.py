@@ -65,6 +65,7 @@ def test_nested_repositories_are_not_writable(text: str, path: str) -> None:
     assert any(re.fullmatch(p, path) for p in excepted(text))
 
 
+@pytest.mark.integration
 @every_row("path", ["/.gitignore", "/src/app.py", "/git", "/.github/x", "/xgit", "/sub/.vscode/x", "/.ybsx"])  # fmt: skip
 def test_everything_else_is_writable(text: str, path: str) -> None:
     assert not any(re.fullmatch(p, path) for p in excepted(text))

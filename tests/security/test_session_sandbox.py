@@ -176,6 +176,7 @@ def test_an_added_folder_can_be_written_and_nothing_else(project: Path, tmp_path
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.integration
 def test_the_persons_own_settings_and_the_command_line_turn_it_off(
     project: Path, home: Path
 ) -> None:

@@ -1,5 +1,7 @@
 """The output gate."""
 
+import pytest
+
 from rows import every_row
 from ybs.security.unicode import hidden_characters, printable, unabridged
 
@@ -47,6 +49,7 @@ IGNORABLE = (
 )
 
 
+@pytest.mark.integration
 def test_everything_that_a_font_draws_nothing_for_is_shown_between_letters():
     for row in IGNORABLE.split():
         first, _, last = row.partition("-")

@@ -44,6 +44,7 @@ async def stricter(project: Path) -> Session:
     return session
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("settings")
 @pytest.mark.parametrize("line", ["/fork", "/profile alike"])
 async def test_a_copy_keeps_what_was_made_stricter(project: Path, line: str):
@@ -59,6 +60,7 @@ async def test_a_copy_keeps_what_was_made_stricter(project: Path, line: str):
         assert (after.mode, after.ask_before_edits) == ("ask", True)
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("settings")
 async def test_another_profile_counts_where_it_says_something_else(project: Path):
     async with await stricter(project) as session:

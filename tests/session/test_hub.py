@@ -141,6 +141,7 @@ async def test_where_a_session_stands_is_told_and_not_asked_for(project: Path):
         assert (states[-1].name, states[-1].is_busy) == (session.journal.name, False)
 
 
+@pytest.mark.integration
 async def test_a_job_that_begins_and_ends_is_told(project: Path):
     start = call("run_shell", command="sleep 0.2", background=True)
     async with Hub() as hub:
@@ -154,6 +155,7 @@ async def test_a_job_that_begins_and_ends_is_told(project: Path):
             jobs.append(state.jobs)
 
 
+@pytest.mark.integration
 async def test_sessions_are_apart_and_end_alone(project: Path):
     async with Hub() as hub:
         one = opened(hub, project, "of one", "of one, again")

@@ -161,6 +161,7 @@ async def test_who_waits_for_a_line_gets_what_came_of_it(project: Path):
             await session.inbox.result_of("third")
 
 
+@pytest.mark.integration
 async def test_who_waits_for_a_line_behind_a_turn_that_is_stopped_hears_of_it(project: Path):
     async with Hub() as hub:
         model = Held("never said")
@@ -219,6 +220,7 @@ async def test_words_that_a_turn_did_not_come_to_read_stay_words_and_name_what_w
         assert "the diary" not in str(session.conversation.messages)
 
 
+@pytest.mark.integration
 async def test_what_goes_back_is_no_command_and_names_no_more_than_the_person_typed(
     project: Path, tmp_path: Path
 ):

@@ -38,6 +38,7 @@ async def test_the_option_begins_one(open_session: Open):
     assert not session.environment.workspace.shells.keeps_outputs
 
 
+@pytest.mark.integration
 async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open):
     async with OpenAIServer(["one", "two"]) as server:
         session, events = open_session(server, mode="plan")
@@ -64,6 +65,7 @@ async def test_slash_incognito_leaves_the_conversation_behind(open_session: Open
     assert (ends[1].reason, ends[1].message_count) == ("new_session", 3)
 
 
+@pytest.mark.integration
 async def test_two_unsaved_sessions_of_one_second_have_different_names(
     open_session: Open, monkeypatch: pytest.MonkeyPatch
 ):
@@ -157,6 +159,7 @@ async def test_a_model_elsewhere_keeps_its_session_and_refuses_incognito(project
         assert session.environment is environment
 
 
+@pytest.mark.integration
 async def test_no_switch_leads_out_of_this_machine(open_session: Open):
     async with OpenAIServer([]) as server:
         session, _ = open_session(server, **LOCAL_ONLY, incognito=True)

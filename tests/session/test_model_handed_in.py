@@ -46,6 +46,7 @@ async def test_a_name_is_still_a_setting(project: Path):
     assert (options.model, options.overrides) == (model, {"llm.provider": "ollama"})
 
 
+@pytest.mark.integration
 async def test_its_window_decides_on_the_prompt_and_the_room_for_an_answer(project: Path):
     sizes: list[int] = []
     for window in (8_192, 200_000):
@@ -104,6 +105,7 @@ def test_where_only_models_on_this_machine_are_allowed_it_is_refused(project: Pa
     assert caught.value.remedies == (Remedy("choose_local_model"),)
 
 
+@pytest.mark.integration
 async def test_confirm_is_asked_as_the_option_says(project: Path):
     asked: list[Question] = []
 

@@ -82,6 +82,7 @@ class LlamaServer(OpenAIServer):
     wire = LlamaWire()
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("has_time", [True, False], ids=["chat", "script"])
 async def test_a_small_model_behind_a_name_that_says_nothing_gets_the_short_prompt(
     has_time: bool, project: Path

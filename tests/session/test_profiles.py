@@ -101,6 +101,7 @@ async def test_a_conversation_that_is_not_saved_is_not_lost(project: Path):
         assert session.loaded.profile == ""
 
 
+@pytest.mark.integration
 async def test_those_of_a_trusted_project_say_no_more_than_the_project_may(project: Path, home: Path):  # fmt: skip
     theirs: dict[str, Any] = {
         "safety": {"mode": "bypass", "blocked_commands": ["curl"]},

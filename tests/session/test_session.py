@@ -118,6 +118,7 @@ async def test_always_this_session_asks_once_for_what_its_rule_covers(project, o
     assert len(asked) == 2
 
 
+@pytest.mark.integration
 async def test_cancelling_keeps_the_partial_text_and_the_session_lives(open_session: Open):
     async with OpenAIServer([Interrupted(how="stall", after_frames=4), "again"]) as server:
         session, events = open_session(server)
@@ -377,6 +378,7 @@ async def test_an_unknown_provider_changes_nothing(playing):
         assert (await session.send("hello")).text == "still here"
 
 
+@pytest.mark.integration
 async def test_dry_run_shows_the_calls_and_does_nothing(project: Path, playing):
     async with playing(
         [call("write_file", path="a.txt", content="x")], mode="bypass", dry_run=True

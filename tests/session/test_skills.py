@@ -110,6 +110,7 @@ async def test_the_person_sends_one_with_words(project: Path, home: Path):
         assert command.choices(session) == ["review"]
 
 
+@pytest.mark.integration
 async def test_one_is_a_command_by_its_name(project: Path, home: Path):
     skill(home / OWN, "tidy", "Tidy $ARGUMENTS.", head="argument-hint: '[WHAT]'\n")
     skill(home / OWN, "help", "Not this.")

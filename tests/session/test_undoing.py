@@ -402,6 +402,7 @@ async def test_only_what_changed_is_read_again(play: Play, monkeypatch: pytest.M
     assert taken[9:] == [b"longer"]
 
 
+@pytest.mark.integration
 async def test_a_full_disk_is_told_and_the_next_turn_is_kept(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):

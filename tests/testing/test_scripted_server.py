@@ -41,6 +41,7 @@ def chat(server: ScriptedServer) -> str:
     return server.url + server.wire.chat_path
 
 
+@pytest.mark.integration
 @each_server
 async def test_a_request_too_many_gets_an_error_and_fails_the_test(client, kind):
     server = await kind(["one"]).__aenter__()

@@ -100,6 +100,7 @@ async def test_a_file_of_many_lines_is_cut_where_a_line_ends(make_bench: Any, pr
     assert len(answered.output) <= 500
 
 
+@pytest.mark.integration
 async def test_a_long_line_is_cut_and_said(bench: Any, project: Path):
     (project / "a").write_text("x" * 2500 + "\n")
     output = (await bench.ok("read_file", path="a")).output
@@ -160,6 +161,7 @@ async def test_encodings_and_line_ends_are_understood(bench, project, data, show
     assert output.partition("\n[long lines")[0] == shown
 
 
+@pytest.mark.integration
 async def test_a_negative_offset_counts_from_the_end(bench: Any, project: Path):
     (project / "a").write_text("".join(f"{n}\n" for n in range(1, 11)))
     answered = await bench.ok("read_file", path="a", offset=-2)
@@ -380,6 +382,7 @@ async def test_a_disguised_token_in_a_file_is_masked(make_bench, project, disgui
         assert "[ybs:secret:" in Firewall().mask(shown), shown
 
 
+@pytest.mark.integration
 async def test_the_firewall_hears_of_a_private_key_around_the_lines_that_are_read(
     bench: Any, project: Path
 ) -> None:

@@ -33,6 +33,7 @@ async def test_a_tool_that_never_returns_is_ended_at_its_limit():
     assert tool.is_done
 
 
+@pytest.mark.integration
 @pytest.mark.usefixtures("no_grace")
 @every_row("is_stubborn", [False, True])
 async def test_a_tool_that_swallows_its_cancellation_is_dropped(is_stubborn: bool):

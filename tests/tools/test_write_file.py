@@ -46,6 +46,7 @@ async def test_what_is_judged_is_the_file_that_was_shown_though_a_link_changed_i
     assert names_in(project) == ["a", "link"]
 
 
+@pytest.mark.integration
 async def test_an_overwrite_says_so_and_keeps_the_mode(bench: Any, project: Path):
     path = project / "run.sh"
     path.write_text("old\nsame\n")

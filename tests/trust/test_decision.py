@@ -198,6 +198,7 @@ def test_a_folder_that_is_gone_is_not_trusted_and_a_record_without_a_place_is(pr
     assert decision.judge(this_host(), folder, review.files, ()).is_trusted
 
 
+@pytest.mark.integration
 def test_trust_for_one_run_is_in_what_was_there_first_and_in_no_other_folder(project: Path):
     once, other = RunTrust(folder=project), project.with_name("other")
     wanting(project)

@@ -372,6 +372,7 @@ AGENTS: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.integration
 @every_row(("own", "name"), AGENTS)
 def test_what_an_agent_is_given_is_a_key(
     project: Path, write: Write, monkeypatch: pytest.MonkeyPatch, own: dict[str, Any], name: str
@@ -457,6 +458,7 @@ UNCLEAR = (
 )
 
 
+@pytest.mark.integration
 @every_row("address", UNCLEAR)
 def test_an_address_of_a_project_that_could_pass_for_another_counts_for_nothing(
     project: Path, address: str

@@ -87,6 +87,7 @@ def test_every_setting_has_a_rule_or_is_refused():
         assert not [rule for rule in allowed if words in rule.split(".")[-1]]
 
 
+@pytest.mark.integration
 @every_row(
     "model",
     [

@@ -61,6 +61,7 @@ def found(folder: Path, *words: str) -> CommandReach:
     return reach((text, *more) if more else text, folder, folder.parent)
 
 
+@pytest.mark.integration
 @every_row(
     "words, files",
     [
@@ -314,6 +315,7 @@ NOT_KNOWN = [
 ]  # fmt: skip
 
 
+@pytest.mark.integration
 @every_row("words", [*NOT_PLAIN, *NOT_KNOWN])
 def test_what_is_not_plain_or_not_known_is_unknown(tree: Path, words: str) -> None:
     assert found(tree, words).unknown
@@ -357,6 +359,7 @@ def test_a_program_that_is_started_without_a_shell_is_never_known(tree: Path) ->
         assert found(tree, *words).unknown == (unknown,)
 
 
+@pytest.mark.integration
 @every_row("name", ["cat docs/server", "a>b/server", "serv[e]r", "x*/server", "$HOME/s", "~x/s"])
 def test_a_programs_only_word_is_a_path_and_no_shells_text(tree: Path, name: str) -> None:
     put(tree, name, "#!/bin/sh\n", 0o755)
@@ -421,6 +424,7 @@ def test_a_changed_file_asks_again_and_shows_the_difference(tree, command, chang
     assert is_trusted(tree)
 
 
+@pytest.mark.integration
 def test_a_link_that_leads_elsewhere_asks_again(tree: Path) -> None:
     for name, old, new in (
         ("link", "x/h", "h"),
@@ -508,6 +512,7 @@ def test_outputs_and_other_files_change_without_a_question(tree: Path) -> None:
     assert is_trusted(tree)
 
 
+@pytest.mark.integration
 def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     hooks = lines_of(wanting(tree, group("make check")))
     assert any(
@@ -552,6 +557,7 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     assert any("runs `tox`" in line for line in lines_of(wanting(tree, {})))
 
 
+@pytest.mark.integration
 def test_an_mcp_server_and_an_external_tool_are_bound_in_any_spelling(tree: Path) -> None:
     servers = {"s": {"command": "node", "args": ["--require=./lib/pre.js", f"{tree}/server.js"]}}
     put(tree, ".mcp.json", json.dumps({"mcpServers": servers}))

@@ -14,6 +14,7 @@ def shown(project: Path, settings: dict[str, Any]) -> list[str]:
     return [line.partition(": shows the MCP server ")[2] for line in found]
 
 
+@pytest.mark.integration
 def test_the_question_lists_each_file_that_a_server_is_shown(project: Path, home: Path) -> None:
     for name in ("Documents/setup.sh", "notes/a", "venv/bin/python", "venv/pyvenv.cfg"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)

@@ -77,6 +77,7 @@ async def test_ybs_and_the_sdk_understand_a_stream_alike(scripted, ask, said_typ
     )
 
 
+@pytest.mark.integration
 async def test_a_whole_answer_is_understood_like_a_stream(scripted: ScriptedAnswer, ask: Any):
     async with GoogleServer([scripted, Whole(answer=scripted)]) as server:
         assert await ask(server) == await ask(server)

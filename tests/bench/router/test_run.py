@@ -40,6 +40,7 @@ def test_in_a_world_that_does_not_change_the_router_soon_knows_the_best_arms() -
     assert mine < total(PLAIN, 150, 3)
 
 
+@pytest.mark.integration
 def test_the_same_seed_comes_to_the_same_regret() -> None:
     steps = world(FULL, TUNING_SEEDS, 60)
     for policy in (ROUTER, PLAIN):

@@ -51,6 +51,7 @@ def test_feedback_that_is_missing_wrong_or_late_is_the_only_difference_to_the_fu
     assert all(step.delay == 0 for step in world(harder("noisy"), SEED, 30))
 
 
+@pytest.mark.integration
 def test_prices_change_once_and_pools_leave_something() -> None:
     steps = world(harder("prices"), SEED, 40)
     assert [steps[t].arms == steps[t - 1].arms for t in range(1, 40)].count(False) == 1

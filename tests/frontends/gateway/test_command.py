@@ -14,6 +14,7 @@ from ybs.frontends.gateway.gateway import GatewayFolder
 from ybs.frontends.gateway.store import GatewayStore, channel_states, sqlite_engine
 
 
+@pytest.mark.integration
 def test_the_state_of_a_channel_that_failed_is_shown_with_the_reason(
     home: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -32,6 +33,7 @@ def test_the_state_of_a_channel_that_failed_is_shown_with_the_reason(
     assert "turns waiting 0" in lines
 
 
+@pytest.mark.integration
 def test_the_database_is_for_its_owner_alone(tmp_path: Path):
     file = tmp_path / "gateway" / "gateway.db"
     for _ in range(2):  # the second time it was open to others

@@ -101,6 +101,7 @@ async def chatters(folder: Path, at_once: int = 9) -> AsyncGenerator[Chatters]:
         store.close()
 
 
+@pytest.mark.integration
 async def test_turns_of_a_chat_run_one_after_the_other_and_those_of_others_beside_them(
     tmp_path: Path,
 ):
@@ -118,6 +119,7 @@ async def test_turns_of_a_chat_run_one_after_the_other_and_those_of_others_besid
         assert people.opening.begun.count(first[0]) == 3
 
 
+@pytest.mark.integration
 async def test_a_turn_that_another_worker_began_comes_before_a_new_one(tmp_path: Path):
     async with chatters(tmp_path) as people:
         place = ChatPlace("telegram", "bot", "private", "a")
@@ -130,6 +132,7 @@ async def test_a_turn_that_another_worker_began_comes_before_a_new_one(tmp_path:
         assert [*await people.said(2)] == ["begun:answer", "a1:answer"]
 
 
+@pytest.mark.integration
 async def test_no_more_turns_run_at_once_than_allowed(tmp_path: Path):
     async with chatters(tmp_path, at_once=1) as people:
         keys = [await people.write(chat, 1) for chat in "abc"]
@@ -140,6 +143,7 @@ async def test_no_more_turns_run_at_once_than_allowed(tmp_path: Path):
         assert people.turns.count == 1
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("error", "words"),
     [(YbsError("closed"), "That did not work: closed"), (RuntimeError("secret"), "RuntimeError")],
@@ -157,6 +161,7 @@ async def test_a_turn_that_fails_says_so_and_holds_no_other_up(
         assert people.turns.count == 0
 
 
+@pytest.mark.integration
 async def test_the_same_event_twice_is_one_turn(tmp_path: Path):
     async with chatters(tmp_path) as people:
         key = await people.write("a", 1)
@@ -171,6 +176,7 @@ async def test_the_same_event_twice_is_one_turn(tmp_path: Path):
         assert people.opening.begun.count(key) == 1
 
 
+@pytest.mark.integration
 async def test_what_waits_is_stopped_and_does_not_come_back(tmp_path: Path):
     async with chatters(tmp_path, at_once=1) as people:
         await people.write("a", 1)
@@ -185,6 +191,7 @@ async def test_what_waits_is_stopped_and_does_not_come_back(tmp_path: Path):
         assert [*people.opening.begun][1:] == [other]
 
 
+@pytest.mark.integration
 async def test_turns_that_a_process_left_are_taken_up_in_order_three_times_at_most(tmp_path: Path):
     async with chatters(tmp_path) as people:
         first = await people.write("a", 1)
@@ -201,6 +208,7 @@ async def test_turns_that_a_process_left_are_taken_up_in_order_three_times_at_mo
         assert (await people.said(2))["a2:answer"] == "That did not work: closed"
 
 
+@pytest.mark.integration
 async def test_a_database_that_fails_often_in_one_life_has_no_turn_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

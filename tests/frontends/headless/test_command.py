@@ -38,6 +38,7 @@ def test_a_command_that_shows_something_is_run_and_no_model_asked(server, capsys
     assert server.requests == []
 
 
+@pytest.mark.integration
 def test_its_answer_is_the_result_in_json(server, capsys):
     assert run(server, "--print", "--output-format", "json", "/status") == 0
     result = msgspec.json.decode(capsys.readouterr().out)

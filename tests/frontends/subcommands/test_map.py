@@ -178,6 +178,7 @@ class Session(SimpleQueue[bytes]):
         return super().get()
 
 
+@pytest.mark.integration
 @every_row("fresh_seconds, is_seen", [(-1, True), (900, False)])
 def test_a_question_that_comes_late_is_answered_with_what_changed_meanwhile(
     fresh_seconds: float,

@@ -43,6 +43,7 @@ def test_without_servers_the_list_says_how_to_add_one(ybs: Run):
     )
 
 
+@pytest.mark.integration
 def test_what_is_not_understood_is_said(ybs: Run):
     for words, said in (
         (("add",), "something is missing: ybs mcp add NAME"),
@@ -136,6 +137,7 @@ def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
     assert (code, "the project's own file" in err) == (1, True)
 
 
+@pytest.mark.integration
 def test_servers_of_other_agents_are_shown_and_added(ybs, home, monkeypatch):
     key = "ghp_" + "Zk3vQ9xLr2Tn7WbY5cHs8JdF4gPm1AeUo6Ri"
     (home / ".cursor").mkdir()

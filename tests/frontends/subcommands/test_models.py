@@ -261,6 +261,7 @@ def test_a_name_too_many_or_too_few_is_bad_usage(capsys, words):
     assert "ybs models" in capsys.readouterr().err
 
 
+@pytest.mark.integration
 def test_removing_a_model_ends_the_server_that_runs_it_and_no_other(monkeypatch, capsys):
     stopped: list[str] = []
 

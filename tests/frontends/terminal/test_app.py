@@ -119,6 +119,7 @@ def test_choosing_nothing_ends_with_what_is_missing(
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.integration
 @every_row(("mode", "is_said"), [("ask", True), ("plan", False)])
 def test_who_has_chosen_nothing_reads_what_the_mode_ask_does(
     mode: str,

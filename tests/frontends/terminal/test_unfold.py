@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from paper import Page, ran, started
 
 from rows import every_row
@@ -210,6 +211,7 @@ def test_what_has_come_since_is_shown_before_the_rest_of_an_older_output() -> No
     assert "line 1999" not in newest
 
 
+@pytest.mark.integration
 def test_an_output_that_was_cut_for_the_model_is_drawn_from_its_file(tmp_path: Path) -> None:
     page, file = Page(), tmp_path / "out.txt"
     file.write_bytes(b"\x1b[2Jfirst \xff\n" + b"".join(b"line %d\n" % n for n in range(3000)))

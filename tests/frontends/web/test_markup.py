@@ -190,6 +190,7 @@ def test_what_a_model_writes_to_be_slow_is_drawn_all_the_same():
             assert markup.code(words * 3_000, language)
 
 
+@pytest.mark.integration
 def test_much_output_keeps_its_beginning_and_its_end():
     html = markup.output("first\n" + "x\n" * markup.MOST_OUTPUT + "last")
     assert "first" in html

@@ -124,6 +124,7 @@ async def test_a_file_that_changed_meanwhile_is_fetched_from_the_beginning(targe
     assert content(target) == MODEL
 
 
+@pytest.mark.integration
 async def test_a_part_that_is_longer_than_the_file_is_thrown_away(target: Path):
     target.parent.mkdir()
     target.with_name("m.gguf.part").write_bytes(MODEL * 2)

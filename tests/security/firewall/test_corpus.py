@@ -42,6 +42,7 @@ def test_x01_tokens_of_fifty_kinds_are_found_in_every_frame(firewall: Firewall) 
     assert missed == []
 
 
+@pytest.mark.integration
 def test_x01_a_token_that_is_all_of_a_text_is_found(firewall: Firewall) -> None:
     wrong = [
         kind
@@ -301,6 +302,7 @@ def test_a_rule_of_ones_own_can_be_matched_alone() -> None:
     assert RuleEngine(rules=[rule]).spans(b"a MINE-1 mine-1234") == [(9, 18, "mine")]
 
 
+@pytest.mark.integration
 def test_a_token_is_found_behind_an_escape_or_a_line_end_at_the_very_beginning() -> None:
     for kind, token in tokens(Random(1)):
         if "://" not in token:

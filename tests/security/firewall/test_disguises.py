@@ -246,6 +246,7 @@ def test_x04_a_hostile_disguise_takes_little_time(firewall: Firewall, unit: str)
 ODD = st.text("0123456789abcfxX\\u%&#;'\"+. \n\r=AZ_-\u200b\u00ad\uff21\x1b[m\0", max_size=120)
 
 
+@pytest.mark.integration
 @given(ODD, st.sampled_from(TOKENS), st.sampled_from(sorted(ALONE)), ODD)
 @example("", TOKENS[0], "hex", "")
 def test_no_text_is_too_odd_and_each_place_lies_in_it(
@@ -358,6 +359,7 @@ def test_a_numbered_line_end_is_found_wherever_it_is_in_a_token(
     assert token[-6:] not in masked
 
 
+@pytest.mark.integration
 @every_row(
     "before, behind",
     [
@@ -391,6 +393,7 @@ def test_only_marks_of_lines_are_read_as_such() -> None:
         assert decode.with_other_marks(text) == text
 
 
+@pytest.mark.integration
 @every_row("form", ["{1}", "  {1}", "{}\t{}", "{}:{}", "{}-  {}"])
 def test_a_token_is_found_in_lines_of_ten_characters_whatever_it_begins_with(form: str) -> None:
     for _, token in TOKENS:
@@ -414,6 +417,7 @@ def test_a_token_goes_on_in_the_next_line_of_a_comment(token: str, mark: str) ->
     assert "tail" in masked
 
 
+@pytest.mark.integration
 @every_row(
     ("before", "behind"),
     [
@@ -437,6 +441,7 @@ def test_a_token_in_two_lines_is_found_whatever_the_lines_around_it_say(before: 
     assert missed == []
 
 
+@pytest.mark.integration
 @every_row(
     "hidden",
     [packed_once, of_bytes("{:02x}"), within("\n"), lambda text: packed_once(packed_once(text))],

@@ -46,6 +46,7 @@ def test_a_value_that_begins_with_an_escape_is_found() -> None:
             assert TAIL not in Firewall().mask(frame.format(escape + TAIL)), form
 
 
+@pytest.mark.integration
 @every_row("name", NAMES)
 def test_a_value_in_json_within_json_is_found_with_and_without_escapes(name: str) -> None:
     for head in HEADS:

@@ -47,6 +47,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.integration
 @every_row("name", SHAPES)
 def test_no_part_of_a_token_stands_in_any_shape(token: str, name: str) -> None:
     parts = cut(token, 14, 27)

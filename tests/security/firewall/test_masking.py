@@ -519,6 +519,7 @@ def test_x02_a_token_that_came_in_lines_with_pauses_is_masked_whole(
     assert token[20:] not in result
 
 
+@pytest.mark.integration
 def test_each_line_of_a_private_key_is_masked_once_its_file_is_known(key: str) -> None:
     firewall, body = Firewall(), key.splitlines()[1:-1]
     quoted = "\n".join(f'    "{line}\\n"' for line in key.splitlines())
@@ -571,6 +572,7 @@ def test_each_line_of_a_private_key_in_narrow_lines_is_masked_once_its_file_is_k
     assert "src/components/button/index" in firewall.mask("src/components/button/index")
 
 
+@pytest.mark.integration
 def test_a_part_of_a_private_key_in_base64_is_masked_once_its_file_is_known(key: str) -> None:
     packed = base64.encodebytes(f"{key}\n".encode()).decode()
     firewall = Firewall()

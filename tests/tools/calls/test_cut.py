@@ -79,6 +79,7 @@ def test_a_line_that_is_cut_goes_where_half_of_the_rest_or_more_stays(text, head
     assert (up_to_line(text), from_line(text)) == (head, tail)
 
 
+@pytest.mark.integration
 def test_no_cut_leaves_a_part_of_a_token_or_password_that_is_not_known_as_one():
     password, token = "Vq7tRw2mZk4Lp8x9", "ghp" + "_" + "x7Rt2mQp" * 4 + "Kd4w"
     firewall = Firewall()

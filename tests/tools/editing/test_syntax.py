@@ -2,10 +2,13 @@
 
 import warnings
 
+import pytest
+
 from rows import every_row
 from ybs.tools.editing.syntax import MOST_CHARS, Flaw, flaw_in, flaw_made, is_known
 
 
+@pytest.mark.integration
 @every_row(
     "name, text, why, line",
     [

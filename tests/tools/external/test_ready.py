@@ -149,6 +149,7 @@ def test_the_git_state_runs_no_filter_of_the_repository(
     assert not (project / "owned").exists()
 
 
+@pytest.mark.integration
 async def test_they_are_installed_and_work_in_a_session(project: Path, home: Path, capsys: pytest.CaptureFixture[str]):  # fmt: skip
     del home
     assert install(this_host(), None) == 0

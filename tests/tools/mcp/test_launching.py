@@ -162,6 +162,7 @@ def test_what_cannot_be_started_is_said(entry: dict[str, Any], why: str, tmp_pat
         place.resident(**entry)
 
 
+@pytest.mark.integration
 def test_a_relative_name_of_the_persons_own_leaves_no_project_by_a_link(place: Place):
     (place.project / "notes").symlink_to(place.home / "data")
     for key in ("read", "write"):
@@ -170,6 +171,7 @@ def test_a_relative_name_of_the_persons_own_leaves_no_project_by_a_link(place: P
     assert place.home / "data" in place.resident(command="npx", write=["~/data"]).writable
 
 
+@pytest.mark.integration
 def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Place):
     (place.project / "docs").symlink_to(place.home / "data")
     (place.project / "run").symlink_to(place.home / "apps/server/dist/index.js")
@@ -190,6 +192,7 @@ def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Plac
 OTHERS = [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/srv/plugin"}]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("others", OTHERS)
 @pytest.mark.parametrize("key", ["read", "write"])
 def test_only_an_entry_of_the_persons_own_opens_more_of_the_project(place: Place, key, others):
@@ -201,6 +204,7 @@ def test_only_an_entry_of_the_persons_own_opens_more_of_the_project(place: Place
     assert place.project / ".git" in place.resident(command="npx", write=[".git"]).writable
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("others", OTHERS)
 def test_only_an_entry_of_the_persons_own_changes_anything_outside_of_the_project(place, others):
     for path in ("clone/.git/hooks", ".local/bin", ".cache", "work"):
@@ -214,6 +218,7 @@ def test_only_an_entry_of_the_persons_own_changes_anything_outside_of_the_projec
     assert place.resident(command="npx", write=["~/work"]).writable == (place.home / "work",)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("others", OTHERS)
 @every_row(
     "word, shown",

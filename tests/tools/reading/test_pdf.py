@@ -93,6 +93,7 @@ def test_a_locked_pdf_is_told(capsys: pytest.CaptureFixture[str]):
     assert "secret words" in say(encrypted(""), capsys)
 
 
+@pytest.mark.integration
 def test_no_more_than_a_bounded_text_is_taken(capsys, monkeypatch):
     monkeypatch.setattr(pdf_text, "_MOST_CHARS", 7)
     said = say(pdf_of("abcd", "efgh", "ijkl"), capsys)

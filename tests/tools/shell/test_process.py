@@ -327,6 +327,7 @@ async def test_a_look_for_strays_that_fails_does_not_hold_the_call(
     assert await asyncio.to_thread(told.wait, 5)  # else it is told of in another test
 
 
+@pytest.mark.integration
 async def test_no_descriptor_is_left_behind(place: Place):
     before = open_descriptors()
     for text in ("true", "echo x", "sleep 60 &"):

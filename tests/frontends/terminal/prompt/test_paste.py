@@ -109,6 +109,7 @@ async def test_every_key_takes_a_folded_paste_as_one() -> None:
         assert session.lines == [f"{LONG}ba"]
 
 
+@pytest.mark.integration
 async def test_the_cursor_stands_behind_the_words_of_a_mark_and_lines_still_wrap() -> None:
     async with staged(FakeSession(), columns=28) as stage:
         stage.keys("12345 ")

@@ -361,6 +361,7 @@ async def test_arrows_and_enter_answer_and_a_wrong_key_says_what_is_expected() -
         assert session.answers == [YES]
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("arrow", ["\x1b[A", "\x1b[B"])
 async def test_an_arrow_that_came_too_soon_marks_nothing(arrow: str) -> None:
     session = FakeSession(asks(question_of()))

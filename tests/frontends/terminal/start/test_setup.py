@@ -99,6 +99,7 @@ def test_a_number_or_a_name_chooses_and_nonsense_does_not(
     assert not (home / ".config").exists()
 
 
+@pytest.mark.integration
 def test_leaving_writes_nothing_at_every_question(servers: list[NearServer], home: Path) -> None:
     servers.append(server("a", "b"))
     address = "http://127.0.0.1:1/v1"
@@ -437,6 +438,7 @@ def service(key: str) -> Generator[str]:
             thread.join()
 
 
+@pytest.mark.integration
 def test_a_key_is_tried_when_it_is_entered_and_a_refused_one_is_asked_for_again(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
