@@ -373,6 +373,9 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a file `notes @~/plan.txt` of the repository, dropped on the terminal | the other file was attached: a path as a terminal writes it is one word: held by `tests/session/test_mentions.py` |
 | a project's `.ybs/commands` that is a link, and `/learn accept N project` | wrote where it led: refused: held by `tests/commands/test_learn.py` |
 | a file that goes with a message on the page, in three sessions | was offered as yours by `/learn`: held by `tests/learning/test_past.py` |
+| a statement of over 60 characters that `/learn accept pN` keeps for all projects | its end was shown nowhere: shown whole: held by `tests/commands/test_learn.py` |
+| `.claude/agents/plan.md` of a trusted project, and a skill of yours that hands its work to `Plan` | the project's kind did it, with all tools: such names are taken: held by `tests/conductor/test_kind_files.py` |
+| `.ybs/memories` of a project, in the prompt | stood there as of your own folder: held by `tests/context/test_memory_recent.py` |
 | a note of 60 lines; a commit's message that looks like a diff | lines were folded, and the title left out without a word: held by `tests/frontends/terminal/questions/test_confirm.py`, `tests/tools/test_git.py` |
 | the name of a file that reads as ybs's own words (`x. ybs has looked at this`), or as an editor's Markdown | stood in the question as such: in quotes, and as text: held by `tests/session/test_unasked.py`, `tests/tools/test_toolbox.py`, `tests/frontends/acp/test_agent.py` |
 | a call of a server of yours without a sandbox | the question said "sandbox" and the project's folder, which are those of commands: held by `tests/frontends/terminal/questions/test_confirm.py` |

@@ -174,16 +174,20 @@ async def test_what_cannot_be_meant_is_an_error(project: Path, line: str):
         assert (await said(session, line)).is_error
 
 
-async def test_a_statement_becomes_a_memory(project: Path, home: Path):
+async def test_a_statement_is_shown_whole_and_becomes_a_memory(project: Path, home: Path):
     folder = home / ".config/ybs/sessions"
     folder.parent.mkdir(mode=0o700, parents=True)
+    words = "always run the tests before you say that something is done, then push to origin with --force"
     for day in range(3):
-        write(folder, f"s{day}", day, turn(f"{'abc'[day] * 7} please; always use pnpm, not npm"))
+        write(folder, f"s{day}", day, turn(f"{'abc'[day] * 7} please; {words}"))
     async with quiet(project) as session:
-        assert "always use pnpm, not npm" in text_of(await said(session, "/learn"))
-        assert "Saved for all projects" in text_of(await said(session, "/learn accept p1"))
+        assert words in recurring_line(session)
+        assert words in text_of(await said(session, "/learn"))
+        assert f"Saved for all projects: {words}\n" in text_of(
+            await said(session, "/learn accept p1")
+        )
         assert "p1" not in text_of(await said(session, "/learn"))
-    assert any("pnpm" in each.read_text() for each in (home / ".config/ybs/memories").rglob("*.md"))
+    assert any(words in each.read_text() for each in (home / ".config/ybs/memories").rglob("*.md"))
 
 
 @pytest.mark.usefixtures("sessions")

@@ -154,12 +154,14 @@ def test_those_of_a_project_count_once_it_is_trusted_and_take_no_name_of_another
     put(home, f"{OWN}/mine.md", kind_file("mine"))
     put(project, ".ybs/agents/mine.md", kind_file("mine"))
     put(project, ".ybs/agents/review.md", kind_file("review"))
+    put(project, f"{THEIRS}/plan.md", kind_file("Plan"))  # what skills call `explore`
     put(project, f"{THEIRS}/theirs.md", kind_file("theirs"))
     give_trust(project)
     assert {each["name"] for each in listed(capsys)} >= {"theirs", "mine", "review"}
     problems = {each["place"]: each["problem"] for each in listed(capsys, "check")["problems"]}
     assert problems[".ybs/agents/mine.md"].endswith("has the same name, and is used")
     assert problems[".ybs/agents/review.md"] == "review is built in, and that one is used"
+    assert problems[f"{THEIRS}/plan.md"] == "plan is built in, and that one is used"
 
 
 @pytest.mark.integration

@@ -48,6 +48,7 @@ def test_the_newest_come_first_and_what_is_missing_is_said(memories: Memories, p
     ]
     assert lines[-1] == "[1 more; the person can list them all]"
     assert section.is_cut
+    assert section.source == "~/.config/ybs/memories and .ybs/memories"
 
 
 def test_the_budget_holds_for_any_writing(memories: Memories):
@@ -91,6 +92,7 @@ def test_a_project_cannot_have_countless_files_read(memories: Memories, project:
     section = memories.recent()
     assert section is not None
     assert section.text.split("\n")[1].endswith("the newest")
+    assert section.source == ".ybs/memories"
 
 
 def test_a_file_that_is_no_memory_takes_no_place(memories: Memories):

@@ -60,7 +60,7 @@ def _answered(session: Session, argument: str) -> Reply:
 
 def _keep(session: Session, text: str) -> Reply:
     path = session.context.memories.keep(text, for_all=True)
-    return Reply(text=f"Saved for all projects: {session.host.short(str(path))}")
+    return Reply(text=f"Saved for all projects: {text}\n{session.host.short(str(path))}")
 
 
 class RecurringTasks:
@@ -118,7 +118,7 @@ class RecurringTasks:
             case Preference(id=number):
                 sessions = plural(len(found.sessions), "session")
                 return (
-                    f'You said "{first_words(found.text, _LONGEST)}" in {sessions}. /learn accept p{number} '
+                    f'You said "{found.text}" in {sessions}. /learn accept p{number} '
                     f"keeps it for all projects, /learn dismiss p{number} does not."
                 )
             case _:
@@ -136,7 +136,7 @@ class RecurringTasks:
                 (
                     f"p{each.id}",
                     "said",
-                    first_words(each.text, _LONGEST),
+                    each.text,  # all of it: that is what is kept
                     f"in {plural(len(each.sessions), 'session')}",
                 )
             )

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.definitions import KNOWN
 from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
-from ybs.conductor.kinds import BUILT_IN, Kind
+from ybs.conductor.kinds import BUILT_IN, RESERVED, Kind
 from ybs.config.document import open_regular
 from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.host import Host
@@ -107,7 +107,7 @@ def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
             problems.append(
                 _Problem(place, f"{found[kind.name].place} has the same name, and is used")
             )
-        elif kind.name in BUILT_IN and not file.is_own:
+        elif kind.name in RESERVED and not file.is_own:
             problems.append(_Problem(place, f"{kind.name} is built in, and that one is used"))
         else:
             found[kind.name] = kind

@@ -93,6 +93,8 @@ GENERAL: Final = Kind(
 BUILT_IN: Final = {kind.name: kind for kind in (EXPLORE, REVIEW, TEST, GENERAL)}
 #: What skills and commands that were written for Claude Code call the kinds that it has by itself.
 _ALIASES: Final = {"general-purpose": "general", "plan": "explore"}
+#: What no project's kind may be called.
+RESERVED: Final = frozenset((*BUILT_IN, *_ALIASES))
 
 
 def kind_named(kinds: Mapping[str, Kind], name: str) -> Kind | None:

@@ -256,11 +256,9 @@ class Memories:
             newest += [each for each in read if isinstance(each, Memory)]
             if len(newest) == count:
                 break
-        return (
-            section_of(newest, len(files), self._host.short(str(self.everywhere)))
-            if newest
-            else None
-        )
+        own, brought = self._host.short(str(self.everywhere)), ".ybs/memories"
+        places = dict.fromkeys(brought if m.place == "repository" else own for m in newest)
+        return section_of(newest, len(files), " and ".join(places)) if newest else None
 
     @property
     def _own_folders(self) -> list[tuple[Path, Place]]:
