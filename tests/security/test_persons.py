@@ -25,6 +25,8 @@ from ybs.security.sandbox.protected import protected
 from ybs.session.session import Session
 from ybs.testing import call
 
+pytestmark = pytest.mark.integration
+
 HOOKS, SETTINGS = ".claude/settings.json", ".config/ybs/config.json"
 SCRIPTS = ("check.sh", "server.py", "lib/tool.py", "pkg/__main__.py", "pkg/index.js", "README.md")
 
@@ -82,13 +84,18 @@ def named(home: Path, root: Path, **variables: str) -> list[str]:
         (SETTINGS, {"profiles": {"x": server("~/work/here/check.sh")}}, "check.sh"),
         (SETTINGS, {"context": {"system_prompt_file": "~/work/here/README.md"}}, "README.md"),
         (SETTINGS, server("HOME/work/here/made-later.py"), "made-later.py"),
-        (SETTINGS, {"a": ["x"] * 3_000 + ["~/work/here/check.sh", "~/work"]}, "check.sh"),
+        (
+            SETTINGS,
+            {"a": [*(f"/none/{n}" for n in range(2_100)), "~/work/here/check.sh"]},
+            "check.sh",
+        ),
         # Folders of data, other words, and what a project's own entry would mean.
         (SETTINGS, server("npx", "-y", "files", "HOME/work/here", "HOME/work/here/pkg"), ""),
         (SETTINGS, server("node", "/opt/files.js", "HOME/work/here/pkg"), ""),
         (HOOKS, hook("python3 lib/tool.py; ./check.sh; cat README.md"), ""),
         (HOOKS, hook("cd /usr/bin && ./check.sh 'it''s"), ""),
-        (HOOKS, {"permissions": {"allow": ["Bash(git diff:*)", "Read(check.sh)"]}}, ""),
+        (HOOKS, {"permissions": {"allow": ["Bash(git diff:*)", "Edit(~/work/here/check.sh)"]}}, ""),
+        (SETTINGS, {"safety": {"allow": ["edit_file(~/work/here/check.sh)"]}}, ""),
         (HOOKS, "{", ""),
         (HOOKS, [1], ""),
     ],
@@ -251,7 +258,6 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs
 
 
 @on_linux
-@pytest.mark.integration
 @pytest.mark.parametrize("make", [bubblewrap, landlock])
 def test_commands_cannot_write_it(make, home: Path, here: Path):
     link(home, ".claude/hooks/check", here / "check.sh")
@@ -267,7 +273,6 @@ def test_commands_cannot_write_it(make, home: Path, here: Path):
 
 
 @on_linux
-@pytest.mark.integration
 @pytest.mark.parametrize("make", [bubblewrap, landlock])
 def test_a_root_that_is_the_persons_is_read_only_for_commands(make, home: Path):
     hooks = put(home / "hooks/pre-commit", "x").parent.resolve()
@@ -291,7 +296,6 @@ async def edited(folder: Path, name: str, old: str, mode: str) -> bool:
     return "evil" in (folder / name).read_text()
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
 async def test_no_file_tool_edits_it_unasked(home: Path, here: Path, mode: str):
     link(home, ".claude/hooks/check", here / "check.sh")

@@ -24,6 +24,8 @@ from ybs.security.paths.path_text import lies_in
 #: A file of settings without links, and what tells its state from another one.
 _File = tuple[str, tuple[int, ...]]
 _WORD = re.compile(r"[\w.+-]+")
+#: Sections of rules, which say what may be done to a file.
+_RULES = ("safety", "permissions")
 _VARIABLE = re.compile(r"\$\{?(\w+)\b\}?")
 
 
@@ -97,12 +99,14 @@ def _read(file: str) -> Any:
 
 def _entries(tree: Any) -> Iterator[list[str]]:
     """Yield the texts of each object that has any of its own, such as a hook or a server, with those of objects in it (`env`)."""
-    if is_object(tree) and (own := list(_texts(tree.values()))):
-        inner = (each.values() for each in tree.values() if is_object(each))
-        yield [*own, *(text for values in inner for text in _texts(values))]
-    if is_object(tree) or is_list(tree):
-        for each in tree.values() if is_object(tree) else tree:
-            yield from _entries(each)
+    values: Iterable[Any] = tree if is_list(tree) else ()
+    if is_object(tree):
+        values = [each for key, each in tree.items() if key not in _RULES]
+        if own := list(_texts(values)):
+            inner = (each.values() for each in values if is_object(each))
+            yield [*own, *(text for texts in inner for text in _texts(texts))]
+    for each in values:
+        yield from _entries(each)
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:
