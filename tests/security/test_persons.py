@@ -25,7 +25,7 @@ from ybs.security.sandbox.protected import protected
 from ybs.session.session import Session
 from ybs.testing import call
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
 HOOKS, SETTINGS = ".claude/settings.json", ".config/ybs/config.json"
 SCRIPTS = ("check.sh", "server.py", "lib/tool.py", "pkg/__main__.py", "pkg/index.js", "README.md")
@@ -297,7 +297,18 @@ async def edited(folder: Path, name: str, old: str, mode: str) -> bool:
 
 
 @pytest.mark.parametrize("mode", ["ask", "accept-edits", "auto"])
-async def test_no_file_tool_edits_it_unasked(home: Path, here: Path, mode: str):
+@pytest.mark.parametrize(
+    ("folder", "name", "old"),
+    [
+        ("work/here", "check.sh", "x"),
+        ("work/here", "README.md", "x"),
+        ("work/here", "server.py", "x"),
+        ("hooks", "pre-commit", "x"),
+        (".claude", "settings.json", "timeout"),
+        ("work/here", "free.py", "x"),
+    ],
+)
+async def test_no_file_tool_edits_it_unasked(home: Path, here: Path, mode, folder, name, old):
     link(home, ".claude/hooks/check", here / "check.sh")
     link(home, ".config/ybs/commands/a.md", here / "README.md")
     put(home / HOOKS, hook("~/.claude/hooks/check"))
@@ -306,10 +317,6 @@ async def test_no_file_tool_edits_it_unasked(home: Path, here: Path, mode: str):
     put(home / "hooks/pre-commit", "x")
     put(home / ".gitconfig", "[core]\n\thooksPath = ~/hooks\n")
     put(here / "free.py", "x")
-    assert await edited(here, "free.py", "x", mode)
-    for name in ("check.sh", "README.md", "server.py"):
-        assert not await edited(here, name, "x", mode), name
-    assert not await edited(home / "hooks", "pre-commit", "x", mode)
-    assert not await edited(home / ".claude", "settings.json", "timeout", mode)
-    give_trust(here)
-    assert not await edited(here, "server.py", "x", mode)
+    if mode == "auto":
+        give_trust(home / folder)
+    assert await edited(home / folder, name, old, mode) is (name == "free.py")
