@@ -8,7 +8,8 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.security.paths.git_settings import named_by_settings, remotes_of
+from ybs.security.paths.git_settings import remotes_of
+from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.protected import protected
 

@@ -6,7 +6,7 @@ import pytest
 
 from hosts import this_host
 from ybs.core.errors import Refused
-from ybs.security.paths.home_links import led_into
+from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.protected import protected
 
@@ -34,7 +34,7 @@ def dotfiles(home: Path, project: Path) -> Path:
 def test_what_they_lead_to_is_read_only_for_commands_and_asked_about(dotfiles: Path):
     host = this_host()
     found = {str(dotfiles / target) for target in LINKS.values()}
-    assert set(led_into(host, str(dotfiles))) == found
+    assert set(named_by_settings(host, str(dotfiles))) == found
     assert found <= set(protected(host, str(dotfiles)))
     roots = Roots(host, dotfiles)
     assert roots.autorun_part(dotfiles / "shell/zshrc") == "shell/zshrc"

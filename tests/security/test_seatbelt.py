@@ -210,3 +210,12 @@ def test_ybs_own_code_is_not_writable_and_no_folder_on_the_way_can_be_renamed(
     assert text.index(denied) > text.index("(allow file-write* (require-all")
     unlink = next(line for line in text.splitlines() if line.startswith("(deny file-write-unlink"))
     assert names[f"{project}/envs"] in unlink
+
+
+def test_what_the_persons_settings_name_is_not_writable(backend, project: Path, home: Path):
+    (project / "hooks").mkdir()
+    (home / ".gitconfig").write_text(f"[core]\nhooksPath = {project}/hooks\n")
+    text, parameters = profile(backend.places, OWN, shared="/private/shared", network=False)
+    names = {path: name for name, path in parameters.items()}
+    denied = f'(deny file-write* (subpath (param "{names[f"{project}/hooks"]}")))'
+    assert text.index(denied) > text.index("(allow file-write* (require-all")

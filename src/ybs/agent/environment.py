@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.paths import PROJECT_AGENTS, PROJECT_SKILLS
+from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
 from ybs.core.ports import Confirm, Question
 from ybs.security.firewall.structs import masked_question
@@ -222,7 +222,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
 
     def has_agent_kinds(self) -> bool:
         """Return whether there may be kinds of sub-agents that are not built in, without loading what reads them."""
-        own = (self.host.config_folder / "agents", self.host.home / ".claude/agents")
+        own = self.host.persons(PERSONS_AGENTS)
         projects = (self.folder / name for name in PROJECT_AGENTS)
         has_plugin = any(each.agents for each in self.loaded.plugins)
         has_more = has_plugin or bool(self.config.agents.acp)

@@ -25,6 +25,7 @@ from ybs.config.front_matter import (
     without_effect,
 )
 from ybs.config.layers import Loaded
+from ybs.config.paths import PERSONS_COMMANDS
 from ybs.config.review import PluginFolder
 from ybs.config.template import (
     Argument,
@@ -79,7 +80,7 @@ class _Template(Struct, frozen=True, kw_only=True):
 def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
     """Yield the commands of the person's folders, then those of a trusted project, then those of plugins."""
     host, review = loaded.host, loaded.review
-    for own in (host.config_folder / "commands", host.home / ".claude/commands"):
+    for own in host.persons(PERSONS_COMMANDS):
         for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
             try:
                 data = file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""

@@ -18,7 +18,7 @@ from ybs.config.document import open_regular
 from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
-from ybs.config.paths import PROJECT_AGENTS
+from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS
 from ybs.config.review import Review
 from ybs.config.schema import Mode
 from ybs.core.errors import ConfigError
@@ -132,7 +132,7 @@ def _of_settings(loaded: Loaded, problems: list[_Problem]) -> Iterator[tuple[str
 def _files(loaded: Loaded, folder: Path, problems: list[_Problem]) -> Iterator[_File]:
     """Yield the files in the order in which they count. Folders within the folders are for order only."""
     host = loaded.host
-    for each in (host.config_folder / "agents", host.home / ".claude/agents"):
+    for each in host.persons(PERSONS_AGENTS):
         files = sorted(file for file in each.rglob("*.md") if file.name != _README)
         yield from _read_all(files[:_MOST_FILES], host, problems)
     yield from _of_project(loaded.review, folder, problems)

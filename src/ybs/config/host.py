@@ -4,7 +4,7 @@ https://specifications.freedesktop.org/basedir-spec/latest/ (relative values are
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -30,6 +30,8 @@ MEMORY: Final = "/dev/shm"  # noqa: S108 - in a folder of the person's own
 #: Where models and projects may write, without links: the folders that sessions of this process work in, with the repositories around
 #: them, and those of commands. One for all hosts: no program in there is run outside of the sandbox, whoever asks for it.
 worked_in: set[str] = set()
+#: Files of settings that were asked for by name (`--config`), without links: the person's own, wherever they lie.
+asked_for: set[str] = set()
 
 
 class Host(Struct, frozen=True, kw_only=True, eq=False):
@@ -96,6 +98,10 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         return whole, *(
             e for e in dict.fromkeys(trees) if e != whole and not home.is_relative_to(e)
         )
+
+    def persons(self, names: Iterable[str]) -> tuple[Path, ...]:
+        """Return the places of the person's own that names such as those of `config.paths` mean."""
+        return tuple(self.expand(name, self.home) for name in names)
 
     @property
     def user_config_file(self) -> Path:

@@ -21,7 +21,7 @@ from ybs.config.document import (
     read,
     visible,
 )
-from ybs.config.host import Host, own_folder
+from ybs.config.host import Host, asked_for, own_folder
 from ybs.config.paths import PROJECT_FILE
 from ybs.config.provider_change import keys_left_behind, without_strangers
 from ybs.config.review import PluginFolder, Review
@@ -362,6 +362,7 @@ def _open_asked_for(path: Path) -> SettingsDocument:
         raise ConfigError(
             f"{place_of(path, error)}: the requested configuration file {error}"
         ) from error
+    asked_for.add(os.path.realpath(path))
     if document is None:
         raise ConfigError(f"{visible(str(path))}: the requested configuration file does not exist")
     return document

@@ -5,6 +5,18 @@ from pathlib import Path
 from typing import Final
 
 PROJECT_FILE = ".ybs.json"
+#: Where ybs reads the person's own words and programs, each folder at any depth: kinds of sub-agents, commands, skills, tools, and the
+#: settings of Claude Code, whose hooks count. Their readers take them from here, and so does `security.paths.home_links`, which says what
+#: of a project they are or lead to; all of `~/.config/ybs` counts there anyway.
+PERSONS_AGENTS = ("~/.config/ybs/agents", "~/.claude/agents")
+PERSONS_COMMANDS = ("~/.config/ybs/commands", "~/.claude/commands")
+PERSONS_SKILLS = ("~/.config/ybs/skills", "~/.agents/skills", "~/.claude/skills")
+PERSONS_TOOLS = ("~/.config/ybs/tools", "~/.ybs/tools")
+PERSONS_HOOKS = "~/.claude/settings.json"
+PERSONS_PLACES = (
+    *("~/.config/ybs", *PERSONS_AGENTS, *PERSONS_COMMANDS),
+    *(*PERSONS_SKILLS, *PERSONS_TOOLS, PERSONS_HOOKS),
+)
 #: The folders of a project that hold skills.
 PROJECT_SKILLS = (".ybs/skills", ".agents/skills", ".claude/skills")
 #: The folders of a project that hold kinds of sub-agents.

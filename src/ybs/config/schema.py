@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from ybs.config.paths import PERSONS_SKILLS, PERSONS_TOOLS
 from ybs.config.sections import (
     Agents,
     CliAgent,
@@ -218,19 +219,14 @@ class ToolsSettings(Struct, frozen=True, kw_only=True):
     """Built-in tools, by name."""
     external: tuple[ExternalToolSettings, ...] = ()
     """Programs of yours, as tools."""
-    search_paths: tuple[str, ...] = (
-        "~/.config/ybs/tools",
-        "~/.ybs/tools",
-        "./tools",
-        "./.ybs/tools",
-    )
+    search_paths: tuple[str, ...] = (*PERSONS_TOOLS, "./tools", "./.ybs/tools")
     """Folders in which tools are looked for; those of a project once it is trusted."""
 
 
 class SkillsSettings(Struct, frozen=True, kw_only=True):
     """The skills that the model gets."""
 
-    search_paths: tuple[str, ...] = ("~/.config/ybs/skills", "~/.agents/skills", "~/.claude/skills")
+    search_paths: tuple[str, ...] = PERSONS_SKILLS
     """Folders of your own in which skills are looked for."""
     only: tuple[str, ...] = ()
     """The names of the skills to use; with none, all."""

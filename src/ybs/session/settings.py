@@ -1,7 +1,7 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -9,6 +9,7 @@ from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import AUTO
 from ybs.config.document import LARGEST_BYTES, open_regular
 from ybs.config.layers import Loaded
+from ybs.config.paths import PERSONS_HOOKS
 from ybs.config.schema import Config, Effort
 from ybs.config.tree import ValueOrigin
 from ybs.core.errors import ConfigError
@@ -17,9 +18,6 @@ from ybs.providers.registry import chosen_name, provider_names, with_only_key
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
-
-#: Of the person: the hooks in it count, and nothing else.
-_CLAUDE_SETTINGS: Final = ".claude/settings.json"
 
 
 def load_settings(options: Options) -> Loaded:
@@ -38,8 +36,8 @@ def load_settings(options: Options) -> Loaded:
     )
     if options.mcp_servers:
         loaded = _with_servers(options, loaded)
-    if (file := options.host.home / _CLAUDE_SETTINGS).exists():
-        loaded = _with_hooks_of(file, loaded)
+    for file in options.host.persons((PERSONS_HOOKS,)):
+        loaded = _with_hooks_of(file, loaded) if file.exists() else loaded
     if not (options.host.config_folder / "plugins.json").exists():
         return loaded
     from ybs.plugins.in_settings import with_added  # few have plugins

@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.paths import SYSTEM
+
 #: A shell's text, or the words of a program that is started without one.
 Command: TypeAlias = str | tuple[str, ...]
 #: Everything below these is bound to the trust.
@@ -43,6 +45,8 @@ _PROJECT = re.compile(
     r"|\$\(\s*(?:pwd(?:\s+-[LP])?|git rev-parse --show-toplevel)\s*\)|`\s*(?:pwd|git rev-parse --show-toplevel)\s*`"
 )
 _HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?=/)")
+_WHOLE_PATH = re.compile(r"(?<![\w.*)}>-])/|-\w/")
+_SYSTEM: Final = tuple(f"{folder}/" for folder in SYSTEM)
 _VARIABLE = re.compile(
     r"\$\([^()]*\)|`[^`]*`|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\$[0-9@*#?!$-]|\{[^{}\s]*\}"
 )
@@ -143,6 +147,23 @@ def reach(
     return CommandReach(tuple(sorted(search.files)), tuple(unknown))
 
 
+def named_in(words: Sequence[str], folder: Path, home: Path) -> list[str]:
+    """Return the whole paths of files below a folder that the words of an entry from elsewhere name, which starts anywhere.
+
+    Such as a script by its whole path, or by its name behind a folder that is entered. What is named by its whole path need not exist.
+    """
+    search = _SearchFromElsewhere(str(folder), str(home))
+    whole = [word for word in words if search.has_whole_path(word)]
+    search.follow_all(whole)
+    if search.has_entered:  # only then other words lead anywhere
+        search.follow_all(words)
+    search.add_named(words)
+    for word in whole:
+        with suppress(ValueError):
+            search.add_named(shlex.split(word))
+    return [f"{search.folder}/{path}" for path in sorted(search.files)]
+
+
 def opened_by(word: str, folder: str, home: str) -> str:
     """Return the path that a word means to what is started in a folder without a shell."""
     word = f"{home}{word[1:]}" if word.startswith("~/") else word
@@ -197,6 +218,10 @@ def _named(words: Sequence[str], own: Iterable[str]) -> list[str]:
 class _Search:
     """Looks for files below one folder that the parts of a text name."""
 
+    #: What the words mean that name the project's folder, and how the files end that node finds by a name.
+    _here = "."
+    _ends = (".js", ".mjs", ".cjs", ".json", "/index.js")
+
     def __init__(self, folder: str, home: str, trusted: Collection[str] = ()) -> None:
         self.folder, self.home = folder.rstrip("/"), home
         self._trusted = frozenset(trusted)
@@ -222,11 +247,12 @@ class _Search:
                         self._add(os.path.realpath(path))
 
     def _candidates(self, text: str) -> list[str]:
-        plain = _HOME.sub(lambda _: self.home, _PROJECT.sub(".", _OUTPUT.sub(" ", text)))
+        plain = self._placed(_OUTPUT.sub(" ", text))
         found = dict.fromkeys(_words(plain))
         # A name may hold what an output begins with: `cat 'a>b'`.
-        whole = _HOME.sub(lambda _: self.home, _PROJECT.sub(".", text))
-        found |= dict.fromkeys(word for word in _words(whole) if ">" in word or "|" in word)
+        found |= dict.fromkeys(
+            word for word in _words(self._placed(text)) if ">" in word or "|" in word
+        )
         loose = _VARIABLE.sub(_ANY, plain)
         found |= dict.fromkeys(_words(loose))
         found |= dict.fromkeys(_words(_ANY_TOP.sub(".", loose)))
@@ -243,8 +269,7 @@ class _Search:
             names = (match[1].replace("::", "/") for match in _USED.finditer(bare))
             found |= dict.fromkeys(f"{name}.pm" for name in names)
         if not self.words.isdisjoint(("node", "nodejs")):
-            ends = (".js", ".mjs", ".cjs", ".json", "/index.js")
-            found |= {f"{word}{end}": None for word in list(found) for end in ends}
+            found |= {f"{word}{end}": None for word in list(found) for end in self._ends}
         if len(found) > MOST_CANDIDATES:
             self.problems.append(_TOO_LONG)
         runs_files = self._runs_files(text, loose)
@@ -253,6 +278,10 @@ class _Search:
             for each in list(found)[:MOST_CANDIDATES]
             if each and len(each) < 1_000 and (runs_files or not _GLOB.search(each))
         ]
+
+    def _placed(self, text: str) -> str:
+        """Return a text in which paths stand for what the project's folder and the home folder are called."""
+        return _HOME.sub(lambda _: self.home, _PROJECT.sub(lambda _: self._here, text))
 
     def _runs_files(self, text: str, loose: str) -> bool:
         """Return whether files that a pattern names may be run; otherwise they are what a program works on."""
@@ -305,8 +334,12 @@ class _Search:
             return
         self._bases.setdefault(folder)
         if folder != self.folder and self._is_inside(folder):
-            for name in ("__main__.py", "index.js"):
-                self._add(f"{folder}/{name}")
+            self._add_started(folder)
+
+    def _add_started(self, folder: str) -> None:
+        """Find what an interpreter runs that is given a folder."""
+        for name in ("__main__.py", "index.js"):
+            self._add(f"{folder}/{name}")
 
     def _walk(self, path: str, links: list[str]) -> tuple[str, int]:
         """Return where a path leads and the mode of that, 0 where it is nothing of the project's; note links on the way."""
@@ -349,6 +382,59 @@ class _Search:
 
     def _is_inside(self, path: str) -> bool:
         return path == self.folder or path.startswith(f"{self.folder}/")
+
+
+class _SearchFromElsewhere(_Search):
+    """Looks for what words name that are not the project's: from any folder that one of them names, and not from the project's."""
+
+    _ends = (".js", ".mjs", ".cjs", ".json")
+
+    def __init__(self, folder: str, home: str) -> None:
+        super().__init__(folder, home)
+        self._here = self.folder
+        self._bases = {"/": None}
+
+    @property
+    def has_entered(self) -> bool:
+        """Whether a folder was named in which other words can name a file."""
+        return len(self._bases) > 1
+
+    def has_whole_path(self, word: str) -> bool:
+        """Return whether a word holds what may be a whole path."""
+        return _WHOLE_PATH.search(self._placed(word)) is not None
+
+    def follow_all(self, words: Sequence[str]) -> None:
+        """Find the files that words name together, and where they are too many those that each one names alone."""
+        if words:
+            self.follow(shlex.join(words))
+        for word in words if _TOO_LONG in self.problems else ():
+            self.follow(word)
+
+    def add_named(self, words: Iterable[str]) -> None:
+        """Find what is named by its whole path: files that are not there yet, and what an interpreter runs of a folder."""
+        program = ""
+        for path in map(self._placed, words):
+            if not path.startswith("/"):
+                program = program if path.startswith("-") else path
+                continue
+            real = os.path.realpath(path.replace("\0", " "))
+            if real != self.folder and self._is_inside(real) and not os.path.lexists(real):
+                self.files.add(real[len(self.folder) + 1 :])
+            if _INTERPRETERS.match(program.rpartition("/")[2]):
+                super()._add_started(real)
+            program = path
+
+    def _add_started(self, folder: str) -> None:
+        """Find nothing: most folders that are named are data of a program."""
+
+    def _names_in(self, folder: str) -> set[str] | None:
+        return set() if folder == "/" else super()._names_in(folder)
+
+    def _walk(self, path: str, links: list[str]) -> tuple[str, int]:
+        place, mode = super()._walk(path, links)
+        # What lies in the system's folders is found by its whole path.
+        is_away = not mode and not f"{place}/".startswith(_SYSTEM)
+        return place, stat.S_IFDIR if is_away and os.path.isdir(place) else mode  # noqa: PTH112
 
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:

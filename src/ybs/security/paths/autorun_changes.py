@@ -9,8 +9,9 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths.folder_index import index_of
-from ybs.security.paths.git_settings import named_by_settings
+from ybs.security.paths.git_names import means_repository
 from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.persons import named_by_settings
 from ybs.security.sandbox.places import lies_in
 
 #: What git runs or obeys in a repository; other systems keep theirs in files of these names or in `.hg/hgrc`.
@@ -97,13 +98,14 @@ class AutorunFiles:
 
 
 def _files_in(path: str) -> Iterator[str]:
-    """Yield the files below a path, or the path itself; of very many the first."""
+    """Yield the files below a path, or the path itself; of very many the first. Repositories are looked at by themselves."""
     if not os.path.isdir(path):  # noqa: PTH112
         yield path
         return
-    for count, (folder, _, names) in enumerate(os.walk(path)):
+    for count, (folder, below, names) in enumerate(os.walk(path)):
         if count == _MOST_FOLDERS:
             return
+        below[:] = [name for name in below if not means_repository(name)]
         yield from (f"{folder}/{name}" for name in names)
 
 

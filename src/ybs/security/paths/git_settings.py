@@ -12,9 +12,7 @@ from stat import S_ISREG
 
 from ybs.config.host import Host
 from ybs.core.lazy import lazy
-from ybs.security.paths.home_links import led_into
 from ybs.security.paths.opening import read_beginning
-from ybs.security.sandbox.places import lies_in
 
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 50
@@ -68,13 +66,12 @@ _FileEntry = tuple[str, str, str]
 _known: dict[str, tuple[tuple[int, ...], list[_FileEntry]]] = {}
 
 
-def named_by_settings(host: Host, root: str) -> list[str]:
-    """Return the paths below the root that settings outside of any command's reach name; they need not exist.
-
-    What links of the person's settings lead to there counts, too.
-    """
-    named = dict.fromkeys((*(path for _, path in _named(host, root)), *led_into(host, root)))
-    return [path for path in named if path != root and lies_in(path, root)]
+def named_by_git(host: Host, root: str) -> Iterator[str]:
+    """Yield the person's own files of settings, and the paths that settings outside of any command's reach name, in any folder; they need not exist."""
+    yield from map(os.path.realpath, _persons_files(host))
+    for key, path in _named(host, root):
+        if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112
+            yield path
 
 
 def hook_folders(host: Host, root: str) -> list[str]:
@@ -115,6 +112,8 @@ def _named(host: Host, root: str) -> Iterator[_Entry]:
     """Yield keys and the paths that they name."""
     top = _top(root)
     for key, value, folder in _settings(host, top):
+        if not value:
+            continue
         if key in _INCLUDES or key in _PATHS:
             yield key, _resolved(host, value, folder if key in _INCLUDES else top)
         elif _is_command(key) or key.startswith("alias."):
@@ -162,17 +161,21 @@ def _top(root: str) -> str:
 
 def _files(host: Host, top: str) -> Iterator[str]:
     """Yield the files that git reads for a repository, the person's and the machine's first."""
-    home = str(host.home)
-    config = host.environ.get("XDG_CONFIG_HOME", "")
-    yield host.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig")
-    yield host.environ.get("GIT_CONFIG_GLOBAL", f"{home}/.gitconfig")
-    yield f"{config if config.startswith('/') else f'{home}/.config'}/git/config"
+    yield from _persons_files(host)
     folder = f"{top}/.git"
     if pointer := _said(folder).removeprefix("gitdir:").strip():  # a worktree or submodule
         folder = _resolved(host, pointer, top)
     common = _said(f"{folder}/commondir").strip()
     common = _resolved(host, common, folder) if common else folder
     yield from (f"{folder}/config.worktree", f"{common}/config")
+
+
+def _persons_files(host: Host) -> Iterator[str]:
+    home = str(host.home)
+    config = host.environ.get("XDG_CONFIG_HOME", "")
+    yield host.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig")
+    yield host.environ.get("GIT_CONFIG_GLOBAL", f"{home}/.gitconfig")
+    yield f"{config if config.startswith('/') else f'{home}/.config'}/git/config"
 
 
 def _said(file: str) -> str:

@@ -301,10 +301,11 @@ class Roots:
         return ""
 
     def _named_by_settings(self, real: str) -> str:
-        from ybs.security.paths.git_settings import named_by_settings
+        from ybs.security.paths.persons import named_by_settings
 
         named = (path for root in self._roots for path in named_by_settings(self.host, root))
-        return next((self.show(Path(path)) for path in named if lies_in(real, path)), "")
+        found = next((path for path in named if lies_in(real, path)), "")
+        return found and self.show(Path(real if found in self._roots else found))
 
     @cached_property
     def _never(self) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from ybs.security.paths import credentials
 from ybs.security.paths.autorun import NAMES as AUTORUN
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
-from ybs.security.paths.git_settings import named_by_settings
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.steps import steps
 from ybs.security.sandbox.places import lies_in
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ybs.config.host import Host
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.persons import named_by_settings
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.places import Places, lies_in
 from ybs.security.sandbox.protected import GIT, NAMES
@@ -129,7 +131,7 @@ def profile(
         f"(allow file-read* {readable})",
         _MACHINE,
         *(_writable(names, root) for root in places.writable if not read_only),
-        *(_own_code(names, root) for root in places.writable if code_in(root)),
+        *filter(None, (_held(names, places.host, root) for root in places.writable)),
         # The last rule that matches decides: what is hidden stays so, wherever it lies, but for the session's own folders.
         f"(deny file-read* file-write* {hidden})",
         f"(allow file-read* {_subpaths(names, 'SHARED', (shared,))})",
@@ -188,16 +190,18 @@ def _writable(names: _Names, root: str) -> str:
     )
 
 
-def _own_code(names: _Names, root: str) -> str:
-    """Deny writing to ybs's own code below a root, and renaming a folder on the way to it."""
-    code = code_in(root)
-    way = {str(folder) for path in code for folder in Path(path).parents}
+def _held(names: _Names, host: Host, root: str) -> str:
+    """Deny writing to ybs's own code and the person's own files below a root, and renaming a folder on the way to them."""
+    paths = [*code_in(root), *named_by_settings(host, root)]
+    if not paths:
+        return ""
+    way = {str(folder) for path in paths for folder in Path(path).parents}
     kept = "".join(
         f' (literal (param "{names.add("WAY", path)}"))'
         for path in sorted(way)
         if lies_in(path, root)
     )
-    denied = f"(deny file-write* {_subpaths(names, 'CODE', code)})"
+    denied = f"(deny file-write* {_subpaths(names, 'HELD', paths)})"
     return f"{denied}\n(deny file-write-unlink{kept})" if kept else denied
 
 

@@ -14,9 +14,10 @@ from stat import S_ISDIR
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
-from ybs.security.paths.git_settings import commands, hook_folders, named_by_settings, remotes_of
+from ybs.security.paths.git_settings import commands, hook_folders, remotes_of
 from ybs.security.paths.own_code import code_in
 from ybs.security.paths.path_text import spelled
+from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.repository import Repository, check_plain, find_repository, number_of
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.rules import may_be_let_out
@@ -115,7 +116,7 @@ def _by_repository(repository: Repository, roots: Roots) -> Iterator[str]:
             if path != f"{top}/.git"
         )
         yield from (f"{path} could not be looked at" for path in index.unseen)
-    yield from (f"settings of git name {path}" for path in named_by_settings(host, top))
+    yield from (f"settings of yours name {path}" for path in named_by_settings(host, top))
     for key, command in commands(host, top):
         program, *words = command.strip("! ").split() or [""]
         if key.startswith("hook.") or (words and Path(program).name not in _HELPERS):

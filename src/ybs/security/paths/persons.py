@@ -1,0 +1,143 @@
+"""What of a project the person's own settings are, name or lead to: it runs with their rights, or speaks in their name, later on.
+
+One answer for all who ask: file tools ask about it, the sandbox holds it for commands, the look after each command tells of it.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, json
+
+from ybs.config.document import LARGEST_BYTES
+from ybs.config.host import Host, asked_for
+from ybs.config.paths import PERSONS_HOOKS, PERSONS_PLACES, SYSTEM_FILE
+from ybs.config.tree import is_list, is_object
+from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.home_links import led_into
+from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.path_text import lies_in
+
+#: A file of settings without links, and what tells its state from another one.
+_File = tuple[str, tuple[int, ...]]
+_WORD = re.compile(r"[\w.+-]+")
+#: Sections of rules, which say what may be done to a file.
+_RULES = ("safety", "permissions")
+_VARIABLE = re.compile(r"\$\{?(\w+)\b\}?")
+
+
+def named_by_settings(host: Host, root: str) -> list[str]:
+    """Return the paths in a root, whose links are resolved, that are the person's own; they need not exist.
+
+    That is the root itself where it is what is named, or lies in it.
+    """
+    files = tuple(_state(each) for each in (*_own_files(host), *sorted(asked_for)))
+    said = _reached(host, root, files)
+    led = led_into(str(host.home), (*_places(host), *said.folders), root)
+    named = dict.fromkeys((*named_by_git(host, root), *led, *asked_for, *said.files))
+    inside = dict.fromkeys(root if lies_in(root, path) else path for path in named)
+    return [path for path in inside if lies_in(path, root)]
+
+
+class _Said(Struct, frozen=True):
+    """What files of settings say: the files in a root that they name, and the folders in which they have ybs look for the person's own."""
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+@lru_cache(64)
+def _own_files(host: Host) -> tuple[str, ...]:
+    hooks = host.persons((PERSONS_HOOKS,))
+    return tuple(map(str, (SYSTEM_FILE, host.user_config_file, host.home_config_file, *hooks)))
+
+
+@lru_cache(64)
+def _places(host: Host) -> tuple[str, ...]:
+    return tuple(map(str, host.persons(PERSONS_PLACES)))
+
+
+def _state(file: str) -> _File:
+    try:
+        status = os.stat(file)  # noqa: PTH116 - texts throughout
+    except OSError:
+        return file, ()
+    return file, (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+
+
+@lru_cache(64)
+def _reached(host: Host, root: str, files: tuple[_File, ...]) -> _Said:
+    """Return what the files say of a root. They are read once for each state that they have."""
+    trees = [_read(file) for file, state in files if state]
+    entries = [entry for tree in trees for entry in _entries(tree)]
+    folders = [str(path) for tree in trees for path in _search_paths(tree, host)]
+    if not entries:
+        return _Said((), tuple(folders))
+    from ybs.trust.reach import named_in  # with the first of the person's own settings
+
+    programs = _programs(host, root)
+    found = list[str]()
+    for entry in entries:
+        found += named_in(entry, Path(root), host.home)
+        found += (programs[word] for text in entry for word in _WORD.findall(text) if word in programs)  # fmt: skip
+        given = [_VARIABLE.sub(lambda m: host.environ.get(m[1], m[0]), text) for text in entry]
+        found += named_in(given, Path(root), host.home) if given != entry else ()
+    return _Said(tuple(dict.fromkeys(found)), tuple(folders))
+
+
+def _read(file: str) -> Any:
+    """Return what a file says; nothing where it cannot be read: then ybs goes by nothing in it, either."""
+    try:
+        data = read_beginning(os.path.realpath(file), LARGEST_BYTES + 1)
+        return json.decode((data or b"").removeprefix(b"\xef\xbb\xbf"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _entries(tree: Any) -> Iterator[list[str]]:
+    """Yield the texts of each object that has any of its own, such as a hook or a server, with those of objects in it (`env`)."""
+    values: Iterable[Any] = tree if is_list(tree) else ()
+    if is_object(tree):
+        values = [each for key, each in tree.items() if key not in _RULES]
+        if own := list(_texts(values)):
+            inner = (each.values() for each in values if is_object(each))
+            yield [*own, *(text for texts in inner for text in _texts(texts))]
+    for each in values:
+        yield from _entries(each)
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    for each in values:
+        if isinstance(each, str):
+            yield each
+        elif is_list(each):
+            yield from _texts(each)
+
+
+def _search_paths(tree: Any, host: Host) -> Iterator[Path]:
+    """Yield the folders of `search_paths` in sections and profiles, but those that each project has of its own."""
+    for key, value in tree.items() if is_object(tree) else ():
+        if key == "search_paths" and is_list(value):
+            yield from host.persons(e for e in _texts(value) if e.startswith(("~/", "/")))
+        else:
+            yield from _search_paths(value, host)
+
+
+def _programs(host: Host, root: str) -> dict[str, str]:
+    """Return the programs in a root, by the names under which PATH leads to them."""
+    found = dict[str, str]()
+    for folder in host.environ.get("PATH", "").split(os.pathsep):
+        is_inside = lies_in(os.path.realpath(folder), root)
+        try:
+            with os.scandir(folder) as entries:
+                names = [each.name for each in entries if is_inside or each.is_symlink()]
+        except OSError:
+            continue
+        for name in names:
+            real = os.path.realpath(f"{folder}/{name}")
+            if lies_in(real, root) and os.path.isfile(real):  # noqa: PTH113
+                found.setdefault(name, real)
+    return found
