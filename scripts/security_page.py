@@ -381,6 +381,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a file `notes @~/plan.txt` of the repository, dropped on the terminal | the other file was attached: a path as a terminal writes it is one word: held by `tests/session/test_mentions.py` |
 | a project's `.ybs/commands` that is a link, and `/learn accept N project` | wrote where it led: refused: held by `tests/commands/test_learn.py` |
 | a file that goes with a message on the page, in three sessions | was offered as yours by `/learn`: held by `tests/learning/test_past.py` |
+| `~/.config/systemd/user/x.service`, `~/.config/tmux/tmux.conf` as links into the project (dotfiles) | were edited unasked: held by `tests/security/test_home_links.py` |
 | a statement of over 60 characters that `/learn accept pN` keeps for all projects | its end was shown nowhere: shown whole: held by `tests/commands/test_learn.py` |
 | `.claude/agents/plan.md` of a trusted project, and a skill of yours that hands its work to `Plan` | the project's kind did it, with all tools: such names are taken: held by `tests/conductor/test_kind_files.py` |
 | `.ybs/memories` of a project, in the prompt | stood there as of your own folder: held by `tests/context/test_memory_recent.py` |

@@ -14,6 +14,8 @@ LINKS = {
     ".claude/settings.json": "claude/settings.json",
     ".zshrc": "shell/zshrc",
     ".config/fish": "fish",
+    ".config/tmux/tmux.conf": "tmux.conf",
+    ".config/systemd/user/sync.service": "units/sync.service",
     ".config/ybs/commands": "ybs/commands",
     ".gitconfig": "git/config",
 }
@@ -40,6 +42,17 @@ def test_what_they_lead_to_is_read_only_for_commands_and_asked_about(dotfiles: P
     assert roots.autorun_part(dotfiles / "shell/zshrc") == "shell/zshrc"
     assert roots.autorun_part(dotfiles / "fish") == "fish"
     assert not roots.autorun_part(dotfiles / "shell/other")
+
+
+def test_of_very_many_folders_of_settings_the_first_are_looked_into(home: Path, project: Path):
+    (project / "kept").touch()
+    for number in range(300):
+        (home / f".config/{number:03}/a/b/c/d").mkdir(parents=True)
+    (home / ".config/link").symlink_to(project / "kept")
+    (home / ".config/000/a/b/c/d/link").symlink_to(project / "deeper")
+    assert named_by_settings(this_host(), str(project.resolve())) == [
+        str(project.resolve() / "kept")
+    ]
 
 
 @pytest.mark.parametrize("link", [".ssh/config", ".aws/credentials", ".netrc", ".config/ybs/keys.json"])  # fmt: skip

@@ -16,12 +16,11 @@ from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.second_names import Identity, identity, named_again
 
 #: Folders of the home folder whose links count, beside those that ybs reads; of the home folder itself hidden names do.
-_FOLDERS = (
-    *(".agents", ".claude", ".codex", ".config", ".config/fish", ".config/git"),
-    *(".config/nvim", ".gemini", ".gnupg", ".ssh", ".vim"),
-)
-#: So many folders of those that ybs reads are looked into, those near their tops first.
-_MOST_FOLDERS = 500
+_FOLDERS = (".agents", ".claude", ".codex", ".gemini", ".gnupg", ".ssh", ".vim")
+#: The links of programs' settings count at every depth that people keep them at (`~/.config/systemd/user/x.service`).
+_SETTINGS, _DEEPEST = ".config", 3
+#: So many folders of those that ybs reads are looked into, those near their tops first, and so many of settings.
+_MOST_FOLDERS, _MOST_OF_SETTINGS = 500, 200
 
 
 @lru_cache(64)
@@ -33,7 +32,7 @@ def led_into(home: str, places: tuple[str, ...], root: str) -> tuple[str, ...]:
     """
     tops = {os.path.realpath(top) for top in _tops(home, places)}
     home, own = os.path.realpath(home), os.path.realpath(places[0])
-    folders = (home, *(f"{home}/{name}" for name in _FOLDERS))
+    folders = (home, *(f"{home}/{name}" for name in _FOLDERS), *_of_settings(home))
     links = (path for folder in folders for path in targets_in(folder, only_hidden=folder == home))
     led = [path for path in links if path != root and lies_in(path, root)]
     several = set(chain.from_iterable(_several_in(folder, home) for folder in folders))
@@ -44,6 +43,18 @@ def led_into(home: str, places: tuple[str, ...], root: str) -> tuple[str, ...]:
         elif lies_in(root, path):
             led.append(root)
     return tuple(dict.fromkeys((*led, *named_again(frozenset(several), [root]))))
+
+
+def _of_settings(home: str) -> list[str]:
+    """Return the folders of programs' settings, those near the top first."""
+    found = [f"{home}/{_SETTINGS}"]
+    depth = found[0].count("/") + _DEEPEST
+    for folder in found:
+        if folder.count("/") == depth or len(found) > _MOST_OF_SETTINGS:
+            break
+        with suppress(OSError), os.scandir(folder) as entries:
+            found += [each.path for each in entries if each.is_dir(follow_symlinks=False)]
+    return found[:_MOST_OF_SETTINGS]
 
 
 def _tops(home: str, places: Iterable[str]) -> Iterator[str]:
