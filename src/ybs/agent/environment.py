@@ -122,7 +122,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     ) -> "ToolEnvironment":
         """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
         folder, config = folder.resolve(), loaded.config
-        incognito = _incognito_of(config)
+        incognito = Incognito.of(config.incognito)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
@@ -495,7 +495,3 @@ def _in_copy(blocked: Sequence[str], project: Path, copy: Path, host: Host) -> I
     for path in (host.expand(name, project).resolve() for name in blocked):
         if path.is_relative_to(project):
             yield str(copy / path.relative_to(project))
-
-
-def _incognito_of(config: Config) -> Incognito:
-    return Incognito(is_on=config.incognito.enabled, local_only=config.incognito.local_only)
