@@ -44,8 +44,8 @@ class Permissions(Struct, frozen=True, kw_only=True):
     """What a frontend's options say about safety, beside the configuration.
 
     `allow` and `deny` are rules such as `run_shell(git log *)`; `add_dirs` are more folders to work in; without
-    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run; without `has_kept_rules` nothing counts that was
-    allowed for the project, and nothing more is kept.
+    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run; without `at_terminal` nothing counts that was
+    allowed for the project or that a hook allows, and nothing more is kept.
     """
 
     allow: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
     add_dirs: tuple[Path, ...] = ()
     has_sandbox: bool = True
     is_dry_run: bool = False
-    has_kept_rules: bool = True
+    at_terminal: bool = True
 
 
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
@@ -466,8 +466,8 @@ def _policy_of(
         project=ProjectRules(
             loaded.host,
             folder,
-            may_write=may_write and permissions.has_kept_rules,
-            only_denies=not permissions.has_kept_rules,
+            may_write=may_write and permissions.at_terminal,
+            only_denies=not permissions.at_terminal,
         ),
         find_sandbox=lambda: sandbox.state,
         asks_each_command=_names_commands(loaded),
