@@ -92,13 +92,15 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   start in a folder of ybs's that lies in no project, a server with a home in which no project's code and no other entry's has written; in a project it has another one, of that very folder, as other agents have (`tests/tools/mcp/test_launching.py`), nothing in their environment leads into the project, the repository around it or another work tree of it, and a variable says where it is. A project where you never answered is not trusted; `ybs trust give` works
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
 - **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you, or give a call other arguments: that is judged as any call of the model's, and asked about where ybs does not bring the tool itself
-  ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
+  ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`, and in chats and runs by the clock no hook of yours allows anything. In incognito your hooks still run and are told what happens.
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias. It runs in a sandbox that has the
   project, git's own folders and nothing else, and ybs puts the files in place by itself, by a walk that follows no link.
   It writes through no link in git's own folder, which other writers than git might have put together. What each turn changed is committed only in
   a repository that was there before the session's first change; new files that hold keys by their name (`.env`, `*.pem`) are left out.
+  A clone of a plugin or of a project of chats is made outside of the sandbox, as it needs the network, without any of your settings of git: no hook, filter, helper or submodule (`tests/frontends/gateway/test_clones.py`).
+- **Chats and runs by the clock** ([docs/gateway.md](gateway.md)) have nothing that you allowed at a terminal: the section `safety` is as shipped, and stricter where your settings are (`tests/frontends/gateway/test_reduced.py`).
 - **Saved sessions** are data. Taking one up again, edited or not, gives no permission, mode, provider, address, system prompt or path: what is
   in force comes from the settings and the command line. A checkpoint is found by its name alone, and an undo writes where a tool might.
 - **Secrets.** Every request and every tool result passes a firewall: tokens of known formats, private keys, passwords in addresses, and
@@ -118,7 +120,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - **Incognito** (`--incognito`, `/incognito`, `incognito.enabled`): nothing about the session is written anywhere, not even after
   a crash or a kill. Long outputs are cut and not kept, the input's history is in memory, an answer about trust is not asked for because it
   would be written down, and the system is told to dump no note. The mark `incognito` stands first in the status line. With
-  `incognito.local_only` no model elsewhere is used. A test searches every file for a marker after a normal end, a crash and a kill.
+  `incognito.local_only` no model elsewhere is used. The gateway, which writes chats down, does not start with `incognito.enabled`, and uses no model elsewhere with `incognito.local_only`. A test searches every file for a marker after a normal end, a crash and a kill.
 - **The local model's** server logs its start and nothing of what it is asked; it dumps no note either.
 - **Output.** Nothing that a model, tool, file or server says acts on the terminal: all frontends write through one gate
   (`src/ybs/security/gate.py`; a test reads their source for other ways out). Control characters are shown (`␛[2J`), as are
@@ -206,6 +208,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 
 | attempt | result |
 |---|---|
+| a guest of a chat, where the settings have `safety.require_confirmation: []` and more in `safety.sandbox_allowed_paths` | read and wrote there and ran what changes things, unasked: a chat has the shipped section `safety`, and what is stricter in yours: held by `tests/frontends/gateway/test_reduced.py` |
+| the same where a hook of the person's answers `allow` | ran: held by the same |
+| a run by the clock that was agreed to in the mode `ask`, where the settings, kept rules and hooks allow a command | ran with nobody there: one function makes the options of chats and runs: held by `tests/frontends/gateway/test_scheduled.py` |
+| `ybs gateway start` with `incognito.enabled` and `incognito.local_only` in the settings | wrote the conversation down and sent it elsewhere, without a word: it does not start, and `local_only` counts by itself: held by `tests/frontends/gateway/test_command.py`, `tests/frontends/gateway/test_reduced.py` |
+| `/project` in a chat for a clone whose `.githooks/post-checkout` the person's `core.hooksPath` names, and whose attributes name a filter of theirs | ran outside the sandbox: plugins and projects are cloned in one way, without the person's settings of git: held by `tests/frontends/gateway/test_clones.py` |
 | `NODE_OPTIONS=--require PROJECT/.pnp.cjs` in a project whose folder has a sign such as `:` or `@` in its name | was handed to the person's own hook: such a sign ends no path for certain: held by `tests/security/test_own_programs.py` |
 | `src/apport_python_hook.py` in a project that is installed beside ybs as editable: the `sitecustomize` of Debian's and Ubuntu's Python imports it | ran at the next start: it is asked about, as all that Python looks for in such a folder when it starts: held by `tests/security/test_own_code.py` |
 | `local/lib/pythonX.Y/dist-packages/x.pth`, where Debian's Python looks too, in a project that is the virtual environment | ran at the next start: each folder in which Python looks for packages is held, and made before a command could: held by `tests/security/test_own_code.py` |

@@ -9,6 +9,7 @@ import pytest
 
 import ybs
 from rows import every_row
+from ybs.config.schema import IncognitoSettings, NeverIncognito
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
 from ybs.security import incognito
@@ -43,7 +44,7 @@ def test_nothing_may_be_written_in_incognito_alone():
 
 def test_a_model_elsewhere_is_refused_where_only_local_ones_are_allowed():
     with pytest.raises(ConfigError, match=r"openai big .*incognito\.local_only") as caught:
-        Incognito(is_on=True, local_only=True).check_model("openai", "big", is_here=False)
+        Incognito(is_on=True, only_here=True).check_model("openai", "big", is_here=False)
     assert caught.value.remedies == (Remedy("choose_local_model"),)
 
 
@@ -52,7 +53,14 @@ def test_a_model_elsewhere_is_refused_where_only_local_ones_are_allowed():
     [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
 )
 def test_every_other_model_is_taken(is_on: bool, local_only: bool, is_here: bool):
-    Incognito(is_on=is_on, local_only=local_only).check_model("p", "m", is_here=is_here)
+    settings = IncognitoSettings(enabled=is_on, local_only=local_only)
+    Incognito.of(settings).check_model("p", "m", is_here=is_here)
+
+
+def test_local_only_counts_by_itself_where_no_session_can_be_incognito():
+    with pytest.raises(ConfigError, match=r"incognito\.local_only"):
+        Incognito.of(NeverIncognito(local_only=True)).check_model("p", "m", is_here=False)
+    Incognito.of(NeverIncognito()).check_model("p", "m", is_here=False)
 
 
 @pytest.mark.integration

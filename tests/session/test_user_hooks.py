@@ -180,6 +180,10 @@ async def test_allow_spares_a_question_and_denies_of_the_policy_stand(open_sessi
     assert results(events)[1].is_refused
     denied = await ran(open_session, script[:1] + script[2:], deny=["write_file"], **options)
     assert results(denied)[0].is_refused
+    elsewhere = {**options, "confirm": confirm, "at_terminal": False}
+    await ran(open_session, [call("write_file", path="b.txt", content="x"), "Done."], **elsewhere)
+    assert asked[-1].call.name == "write_file"
+    assert not (project / "b.txt").exists()
 
 
 async def test_ask_has_the_person_asked_with_the_reason(open_session: Open, project: Path):
@@ -873,5 +877,5 @@ def test_a_projects_hook_that_could_not_write_says_how_it_may(said: str):
     )  # fmt: skip
     how = '(it may only read the project, unless its entry says "project": "write")'
     for hook, is_told in ((replace(own, source="project"), True), (replace(own, source="project", project="read"), False), (own, False)):  # fmt: skip
-        (note,) = read_answer(hook, ran).notes
+        (note,) = read_answer(hook, ran, at_terminal=True).notes
         assert (how in note) is is_told

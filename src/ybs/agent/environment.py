@@ -44,8 +44,8 @@ class Permissions(Struct, frozen=True, kw_only=True):
     """What a frontend's options say about safety, beside the configuration.
 
     `allow` and `deny` are rules such as `run_shell(git log *)`; `add_dirs` are more folders to work in; without
-    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run; without `has_kept_rules` nothing counts that was
-    allowed for the project, and nothing more is kept.
+    `has_sandbox` commands run bare; with `is_dry_run` calls are checked and never run; without `at_terminal` nothing counts that was
+    allowed for the project or that a hook allows, and nothing more is kept.
     """
 
     allow: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
     add_dirs: tuple[Path, ...] = ()
     has_sandbox: bool = True
     is_dry_run: bool = False
-    has_kept_rules: bool = True
+    at_terminal: bool = True
 
 
 #: An output has at most so many characters for each token of the window, about a seventh of it, and never fewer than these.
@@ -122,7 +122,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     ) -> "ToolEnvironment":
         """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
         folder, config = folder.resolve(), loaded.config
-        incognito = _incognito_of(config)
+        incognito = Incognito.of(config.incognito)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
@@ -466,8 +466,8 @@ def _policy_of(
         project=ProjectRules(
             loaded.host,
             folder,
-            may_write=may_write and permissions.has_kept_rules,
-            only_denies=not permissions.has_kept_rules,
+            may_write=may_write and permissions.at_terminal,
+            only_denies=not permissions.at_terminal,
         ),
         find_sandbox=lambda: sandbox.state,
         asks_each_command=_names_commands(loaded),
@@ -495,7 +495,3 @@ def _in_copy(blocked: Sequence[str], project: Path, copy: Path, host: Host) -> I
     for path in (host.expand(name, project).resolve() for name in blocked):
         if path.is_relative_to(project):
             yield str(copy / path.relative_to(project))
-
-
-def _incognito_of(config: Config) -> Incognito:
-    return Incognito(is_on=config.incognito.enabled, local_only=config.incognito.local_only)

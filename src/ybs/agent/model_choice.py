@@ -226,7 +226,7 @@ def check_place(
 
     A model that was handed in is refused there too: what it connects to cannot be seen.
     """
-    if incognito.is_on and incognito.local_only and provider != AUTO:
+    if incognito.only_here and provider != AUTO:
         if isinstance(model, InProcessModel):
             raise ConfigError(
                 f"It is not known where {model.name} runs, and incognito.local_only allows only models on this machine.",

@@ -69,7 +69,7 @@ async def offer_models_at(session: Session, name: str) -> Reply:
     Raises ConfigError for one on another machine where only this one may be used.
     """
     incognito = session.environment.incognito
-    if incognito.is_on and incognito.local_only:
+    if incognito.only_here:
         is_here = runs_here(session.host, name, "", session.config)
         incognito.check_model(name, "", is_here=is_here)
     names: list[str] = []
@@ -128,7 +128,7 @@ def _item_at(name: str, model: str, where: str) -> MenuItem:
 def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]:
     """Leave out what this session may not use."""
     incognito = session.environment.incognito
-    if not (incognito.is_on and incognito.local_only):
+    if not incognito.only_here:
         return list(names)
     return [name for name in names if runs_here(session.host, provider, name, session.config)]
 

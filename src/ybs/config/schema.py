@@ -293,7 +293,21 @@ class IncognitoSettings(Struct, frozen=True, kw_only=True):
     enabled: bool = False
     """Begin every session incognito."""
     local_only: bool = False
-    """In incognito, use only models that run on this machine."""
+    """In incognito, use only models that run on this machine. In chats, which cannot be incognito, always."""
+
+    @property
+    def only_here(self) -> bool:
+        """Whether no model on another machine may be used."""
+        return self.enabled and self.local_only
+
+
+class NeverIncognito(IncognitoSettings, frozen=True, kw_only=True):
+    """Those of a session that is written down whatever is said: `local_only` counts by itself."""
+
+    @property
+    def only_here(self) -> bool:
+        """Whether no model on another machine may be used."""
+        return self.local_only
 
 
 class FirewallSettings(Struct, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
+from ybs.security.launcher import environ_away
 from ybs.security.paths.repository import Repository
 from ybs.security.sandbox.launch import SandboxView
 from ybs.security.sandbox.places import lies_in
@@ -96,6 +97,16 @@ _NAMED = {
 }
 _SECTION_NAME = lazy(r"[A-Za-z0-9_./@:+-]{1,200}\Z")
 
+#: What holds for clones of what is elsewhere, whatever the person's settings say. Filters are the person's, and none of them is there.
+_CLONING = """
+    core.hooksPath=/dev/null core.fsmonitor=false core.askPass=false core.sshCommand=false core.gitProxy=false
+    core.attributesFile=/dev/null credential.helper= gc.auto=0 maintenance.auto=false submodule.recurse=false
+    protocol.allow=never protocol.https.allow=always protocol.file.allow=always
+"""
+#: By the person's keys.
+_BY_SSH = ("core.sshCommand=ssh -oBatchMode=yes", "protocol.ssh.allow=always")
+_KEPT = "PATH HTTPS_PROXY https_proxy ALL_PROXY NO_PROXY no_proxy SSL_CERT_FILE SSH_AUTH_SOCK"
+
 
 class GitError(ToolError):
     """Git could not do it; the text says why."""
@@ -120,6 +131,24 @@ def overrides(settings: Iterable[str]) -> list[str]:
         if any(last == each.partition("=")[0] for each in named):
             found += [f"{section}.{_usable(name)}.{each}" for each in named]
     return [word for setting in dict.fromkeys(found) for word in ("-c", setting)]
+
+
+def cloning(git: str, *arguments: str, by_ssh: bool = False) -> list[str]:
+    """Return the command of a git that fetches from elsewhere, and runs no program that a repository names."""
+    settings = (*_CLONING.split(), *(_BY_SSH if by_ssh else ()))
+    return [git, *(word for setting in settings for word in ("-c", setting)), *arguments]
+
+
+def cloning_environment(given: Mapping[str, str], home: str) -> dict[str, str]:
+    """Return the environment of such a git: nothing of the person's settings of git, and of their variables what leads to the network and to their keys of ssh."""
+    return environ_away({name: given[name] for name in _KEPT.split() if name in given}) | {
+        "HOME": home,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 def environment(repository: Repository | None, more: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,9 @@ from threading import Timer
 from typing import TYPE_CHECKING, Final
 
 from ybs.config.document import visible
+from ybs.git.hardening import cloning, cloning_environment
 from ybs.plugins.content import MOST_BYTES, MOST_FILES, BadPlugin, PluginFiles
-from ybs.security.launcher import environ_away, persons_program, start
+from ybs.security.launcher import persons_program, start
 from ybs.security.sandbox.launch import Launch
 
 if TYPE_CHECKING:
@@ -26,14 +27,8 @@ SECONDS = 300.0
 _MOST_TOLD = 300
 #: No file that git writes may be larger, in blocks of 512 bytes: 512 MB.
 _BOUNDED = ("/bin/sh", "-c", 'ulimit -f 1000000; exec "$@"', "sh")
-#: Whatever the person's or the repository's settings say. No checkout is made: no hook, filter, submodule or link comes into play.
-_SETTINGS = (
-    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.askPass=false"),
-    *("core.sshCommand=false", "core.gitProxy=false", "credential.helper=", "gc.auto=0"),
-    *("protocol.allow=never", "protocol.https.allow=always", "protocol.file.allow=always"),
-    *("submodule.recurse=false", "maintenance.auto=false", "core.attributesFile=/dev/null"),
-)
-_KEPT = ("PATH", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "NO_PROXY", "no_proxy", "SSL_CERT_FILE")
+#: No checkout is made: no hook, filter, submodule or link comes into play.
+_FETCHING = ("clone", "--quiet", "--bare", "--depth=1", "--no-tags", "--template=")
 
 
 def clone(address: str, environ: Mapping[str, str]) -> PluginFiles:
@@ -42,21 +37,12 @@ def clone(address: str, environ: Mapping[str, str]) -> PluginFiles:
     if git is None:
         raise BadPlugin("git, which fetches it, is not on your PATH")
     with TemporaryDirectory(prefix="ybs-plugin-") as folder:
-        given = environ_away({name: environ[name] for name in _KEPT if name in environ})
-        given |= {
-            "HOME": folder,
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": "/dev/null",
-            "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_TERMINAL_PROMPT": "0",
-            "LC_ALL": "C.UTF-8",
-        }
-        words = [git, *(word for setting in _SETTINGS for word in ("-c", setting))]
+        given = cloning_environment(environ, folder)
         bare = f"{folder}/repository"
-        fetching = ("clone", "--quiet", "--bare", "--depth=1", "--no-tags", "--template=")
-        _run([*words, *fetching, "--no-recurse-submodules", "--", address, bare], given, folder)
-        listing = ["--git-dir", bare, "archive", "HEAD"]
-        return of_tar(_run([*words, *listing], given, folder)).settled()
+        fetching = cloning(git, *_FETCHING, "--no-recurse-submodules", "--", address, bare)
+        _run(fetching, given, folder)
+        listing = cloning(git, "--git-dir", bare, "archive", "HEAD")
+        return of_tar(_run(listing, given, folder)).settled()
 
 
 def _run(command: Sequence[str], environ: Mapping[str, str], folder: str) -> bytes:

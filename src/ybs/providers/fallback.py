@@ -260,7 +260,7 @@ def complaint_about(
         return str(error)
     if not has_model:
         return f"{name} has no model of its own: write {name}/MODEL"
-    if config.incognito.enabled and config.incognito.local_only and far:
+    if config.incognito.only_here and far:
         return (
             f"{name} is left out, because incognito.local_only allows only models on this machine"
         )

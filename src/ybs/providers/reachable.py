@@ -280,7 +280,7 @@ async def _reached(host: Host, config: Config, name: str, *, everywhere: bool) -
     """Ask one provider; None for one elsewhere that is not to be asked."""
     reach = await look(host, name, config)
     if not reach.is_here:
-        if config.incognito.enabled and config.incognito.local_only:
+        if config.incognito.only_here:
             return None
         if not everywhere and name != chosen_name(config):
             return None

@@ -308,7 +308,7 @@ def chosen_classifier(
     provider, _, model = name.partition("/")
     try:
         made = make(provider, model, LONGEST)
-        private = Incognito(is_on=config.incognito.enabled, local_only=config.incognito.local_only)
+        private = Incognito.of(config.incognito)
         is_here = distance(host, provider, made.name, config) == 0
         private.check_model(provider, made.name, is_here=is_here)
     except (ConfigError, AuthError) as error:

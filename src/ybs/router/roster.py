@@ -86,8 +86,8 @@ def checked_roster(host: Host, config: Config) -> Roster:
 
 
 def _allowed(roster: Roster, config: Config) -> Roster:
-    """Return what may be picked from in this session: in incognito perhaps only what runs on this machine."""
-    if not (config.incognito.enabled and config.incognito.local_only):
+    """Return what may be picked from in this session: perhaps only what runs on this machine."""
+    if not config.incognito.only_here:
         return roster
     here = tuple(arm for arm in roster.arms if arm.is_local)
     if not here:

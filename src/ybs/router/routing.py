@@ -171,14 +171,13 @@ class Routing:
             )
         )
         arms = [self._as_seen(arm, usual[arm.name]) for arm in self.arms.values()]
-        private = self.config.incognito
         situation = Situation(
             current=current,
             cached_tokens=cached_tokens,
             pressure=pressure,
             empty=frozenset(a.name for a, why in zip(arms, short, strict=True) if why is not None),
             excluded=excluded | beside,
-            only_local=private.enabled and private.local_only,
+            only_local=self.config.incognito.only_here,
         )
         decision = self._router.choose(features, kind, arms, situation)
         if decision.arm is not None:

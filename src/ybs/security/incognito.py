@@ -1,9 +1,11 @@
 """Which packages may store what in incognito mode."""
 
 import sys
+from typing import Self
 
 from msgspec import Struct
 
+from ybs.config.schema import IncognitoSettings
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
 from ybs.security.gate import put_crash
@@ -13,7 +15,7 @@ WRITES_NOTHING = "an incognito session saves nothing"
 
 
 class Incognito(Struct, frozen=True, kw_only=True):
-    """Whether a session is incognito, and whether it may then use models elsewhere. A session has one to its end.
+    """Whether a session is incognito, and whether it may use only models on this machine. A session has one to its end.
 
     Every room that writes something by itself asks `may_write` first: transcripts, checkpoints, memory, identity and
     documents, what is learned and the router's feedback, the input history, long outputs on disk, trust, commits that
@@ -21,7 +23,12 @@ class Incognito(Struct, frozen=True, kw_only=True):
     """
 
     is_on: bool = False
-    local_only: bool = False
+    only_here: bool = False
+
+    @classmethod
+    def of(cls, settings: IncognitoSettings) -> Self:
+        """Return what the settings of a session say."""
+        return cls(is_on=settings.enabled, only_here=settings.only_here)
 
     @property
     def may_write(self) -> bool:
@@ -30,7 +37,7 @@ class Incognito(Struct, frozen=True, kw_only=True):
 
     def check_model(self, provider: str, model: str, *, is_here: bool) -> None:
         """Raise ConfigError for a model on another machine, where only those on this one may be used."""
-        if self.is_on and self.local_only and not is_here:
+        if self.only_here and not is_here:
             raise ConfigError(
                 f"{f'{provider} {model}'.strip()} does not run on this machine, and incognito.local_only allows no other.",
                 remedies=(Remedy("choose_local_model"),),

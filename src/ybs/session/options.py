@@ -59,7 +59,8 @@ class Options(Struct, frozen=True, kw_only=True):
     `resume` names the session to go on with ("": the newest of this folder), `fork` does so in a file of its own.
     `is_shared`: others than the person speak or read there, so what the person wrote down about themselves is not told to the model.
     `is_piped`: words came by a pipe, so others may have written them, too; nothing is learned of what is said there, or in a shared session.
-    `has_kept_rules`: what was allowed for the project at a terminal counts; what was denied for it always does.
+    `at_terminal`: what was allowed at a terminal counts: the rules kept for the project, and a hook's `allow`. What was denied always does.
+    `held` is given the settings whenever they are read, and returns what holds of them.
     `is_one_shot`: there is one prompt and nobody to go on; lists of sessions keep those apart.
     `session_mark` ends the names of new sessions, so that no other machine gives the same.
     `warnings` are told beside those of the configuration.
@@ -83,7 +84,8 @@ class Options(Struct, frozen=True, kw_only=True):
     fork: bool = False
     is_shared: bool = False
     is_piped: bool = False
-    has_kept_rules: bool = True
+    at_terminal: bool = True
+    held: Callable[[Loaded], Loaded] = lambda loaded: loaded
     is_one_shot: bool = False
     session_mark: str = ""
     commands: Commands | None = None
@@ -107,7 +109,7 @@ class Options(Struct, frozen=True, kw_only=True):
             add_dirs=self.add_dirs,
             has_sandbox=self.sandbox,
             is_dry_run=self.dry_run,
-            has_kept_rules=self.has_kept_rules,
+            at_terminal=self.at_terminal,
         )
 
     def with_profile(self, name: str) -> Self:

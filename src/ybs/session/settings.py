@@ -24,8 +24,10 @@ def load_settings(options: Options) -> Loaded:
     """Load the settings of a session with these options. Raises ConfigError for what is not a folder."""
     if not options.folder.is_dir():
         raise ConfigError(f"{options.folder} is not a folder. A session needs a project's folder.")
-    if options.loaded is not None:
-        return options.loaded
+    return options.held(_read(options)) if options.loaded is None else options.loaded
+
+
+def _read(options: Options) -> Loaded:
     loaded = load(
         options.host,
         folder=options.folder,

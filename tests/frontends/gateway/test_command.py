@@ -44,3 +44,16 @@ def test_the_database_is_for_its_owner_alone(tmp_path: Path):
         assert modes.keys() >= {"gateway.db", "gateway.db-wal"}
         assert set(modes.values()) == {0o600}
         file.chmod(0o644)
+
+
+def test_it_does_not_start_where_it_would_write_down_what_is_to_be_incognito(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    settings = {
+        "gateway": {"channels": {"telegram": {"token": TOKEN}}},
+        "incognito": {"enabled": True},
+    }
+    put(home, ".config/ybs/config.json", json.dumps(settings), 0o600)
+    assert main(["gateway", "start"]) == 3
+    assert "incognito.enabled" in capsys.readouterr().err
+    assert not (this_host().config_folder / "sessions").exists()

@@ -1,6 +1,7 @@
 """Commands that the gateway runs by the clock."""
 
 import asyncio
+import json
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,13 @@ from typing import Any
 import pytest
 
 from hosts import this_host
+from trusting import put
 from ybs.commands.open import SlashCommands
 from ybs.frontends.gateway.scheduled import ScheduledRuns
 from ybs.learning.schedule import Rhythm, Scheduled, keep, scheduled_in
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel, call
+from ybs.trust.project_rules import ProjectRules
 
 pytestmark = pytest.mark.integration
 
@@ -78,6 +81,29 @@ async def test_it_has_exactly_the_rights_that_were_given(project: Path, folder: 
     keep(folder, due(project, mode="ask", allow=("write_file",)))
     await ran(project, *steps)
     assert (project / "a.txt").read_text() == "x"
+
+
+async def test_nothing_that_was_allowed_at_a_terminal_is_allowed_by_the_clock(
+    project: Path, folder: Path, home: Path
+):
+    answer = '{"hookSpecificOutput": {"permissionDecision": "allow"}}'
+    hook = {"type": "command", "command": f"echo '{answer}'"}
+    settings = {
+        "safety": {"allow": ["run_shell(touch *)"], "require_confirmation": [], "mode": "bypass"},
+        "hooks": {"PreToolUse": [{"hooks": [hook]}]},
+    }
+    put(home, ".config/ybs/config.json", json.dumps(settings), 0o600)
+    rules = ProjectRules(this_host(), project)
+    rules.add("allow", "run_shell(touch *)")
+    keep(folder, due(project, mode="ask"))
+    await ran(project, call("run_shell", command="touch made"), "I tried.")
+    assert not (project / "made").exists()
+
+
+async def test_it_does_not_run_where_incognito_is_wanted(project: Path, folder: Path, home: Path):
+    put(home, ".config/ybs/config.json", '{"incognito": {"enabled": true}}', 0o600)
+    keep(folder, due(project))
+    assert "incognito.enabled" in (await ran(project, "Never said."))[0][1]
 
 
 async def test_a_run_that_was_cut_short_is_told_and_not_begun_again(project: Path, folder: Path):

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from ybs.config.schema import SafetySettings
-from ybs.frontends.serve.bounds import bounded, bounds_of, hold, settings_of, tightened
+from ybs.frontends.serve import bounds as bounds_module
+from ybs.frontends.serve.bounds import (
+    bounded,
+    bounds_of,
+    hold,
+    settings_of,
+    strictest,
+    tightened,
+)
 from ybs.security.policy.rules import PolicyRule
 from ybs.session.bounds import in_force
 from ybs.session.options import Options
@@ -115,3 +123,16 @@ async def test_settings_that_became_stricter_hold_behind_an_option(loose: Option
     file = options.host.config_folder / "config.json"
     file.write_bytes(json.encode({"safety": {"mode": "plan"}}))
     assert (await held(options, tightened(kept, then, settings_of(options)))).mode == "plan"
+
+
+def test_of_two_safety_settings_each_is_the_strictest():
+    lax = SafetySettings(
+        mode="bypass", allow=("git",), require_confirmation=(), safe_commands=("rm", "ls")
+    )
+    one = strictest(SafetySettings(), lax)
+    assert one == replace(SafetySettings(), safe_commands=("ls",))
+    assert strictest(one, replace(lax, mode="plan", deny=("git",))) == replace(
+        one, mode="plan", deny=("git",)
+    )
+    names = {f"safety.{name}" for name in SafetySettings.__struct_fields__}
+    assert names == {key for key in bounds_module._RULES if key.startswith("safety.")}

@@ -287,8 +287,8 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def read_answer(hook: Hook, ran: ProgramResult) -> HookAnswer:
-    """Return what a run that ended by itself says."""
+def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAnswer:
+    """Return what a run that ended by itself says. An `allow` counts of the person's own hooks, where they are `at_terminal`."""
     if ran.exit_code == BLOCKS:
         why = whole_words(ran.errors, MOST_CHARS) or f"the hook {hook.shown} gives no reason"
         if hook.event in _ONLY_TOLD:
@@ -310,7 +310,7 @@ def read_answer(hook: Hook, ran: ProgramResult) -> HookAnswer:
     for piece in (ran.answer, *ran.answer.splitlines()):
         said = _object(piece)
         if said is not None and "async" not in said:
-            return _of_object(hook, said)
+            return _of_object(hook, said, may_allow=at_terminal and hook.source == "own")
     return HookAnswer(notes=(_note(hook, "answered with JSON that cannot be read"),))
 
 
@@ -321,7 +321,7 @@ def _object(data: bytes) -> dict[str, Any] | None:
         return None
 
 
-def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
+def _of_object(hook: Hook, said: dict[str, Any], *, may_allow: bool) -> HookAnswer:
     own: Any = said.get("hookSpecificOutput")
     specific: dict[str, Any] = own if is_object(own) else {}
     asked: Any = specific.get("decision")  # of PermissionRequest
@@ -331,8 +331,8 @@ def _of_object(hook: Hook, said: dict[str, Any]) -> HookAnswer:
     permission = _permission(
         decision.get("behavior") or specific.get("permissionDecision") or said.get("decision")
     )
-    if permission == "allow" and hook.source != "own":
-        permission = ""  # what is not the person's own can only be stricter than they are
+    if permission == "allow" and not may_allow:
+        permission = ""  # others can only be stricter than the person at a terminal is
     blocked = None
     if (said.get("decision") == "block" or permission == "deny") and hook.event not in _ONLY_TOLD:
         blocked = reason or f"the hook {hook.shown} gives no reason"

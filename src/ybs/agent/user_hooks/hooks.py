@@ -455,7 +455,7 @@ async def run_hook(hook: Hook, given: bytes, environment: ToolEnvironment) -> Ho
         return failed(hook, f"could not be run: {error}")
     if ran.timed_out:
         return failed(hook, f"did not end within {hook.seconds:g} s and was stopped")
-    return read_answer(hook, ran)
+    return read_answer(hook, ran, at_terminal=environment.permissions.at_terminal)
 
 
 async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> ProgramResult:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -39,6 +39,7 @@ from ybs.frontends.gateway.clones import cloned
 from ybs.frontends.gateway.fleet import Fleet
 from ybs.frontends.gateway.store import GatewayStore, chats, inbox, insert_into, ledger, moves
 from ybs.frontends.gateway.transcripts import KeptTranscripts
+from ybs.frontends.gateway.unattended import unattended
 from ybs.frontends.serve.sessions import HostedSessions
 from ybs.session.hub import Shared
 from ybs.session.options import Options
@@ -50,13 +51,6 @@ MOST_OPEN: Final = 512
 _KEEP_SECONDS: Final = 1.0
 #: A session that nothing happens in is closed after so long.
 IDLE_SECONDS: Final = 900.0
-#: What counts in chats, whatever the settings say: nothing that was allowed to a person at a terminal.
-_REDUCED: Final[Mapping[str, Any]] = {
-    "safety.allow": [],
-    "safety.outside_sandbox": [],
-    "safety.sandbox_network": False,
-    "incognito.enabled": False,
-}
 #: The modes that a chat keeps with a new conversation and in another project.
 _STRICT: Final = ("plan", "deny")
 #: Tools that start programs: a chat has none of them where no sandbox holds what they do.
@@ -309,21 +303,12 @@ class Chats:
     def _options_of(
         self, row: "Row[Any]", folder: Path, place: ChatPlace, beginning: _Beginning
     ) -> Options:
-        """Return the options of a chat's session: sandbox, the mode chosen there, and nothing that was allowed elsewhere."""
+        """Return the options of a chat's session, in the mode that was chosen there."""
         given = self._options
         self._options.host.work_in(folder)
         return replace(
-            given,
-            folder=folder,
-            loaded=None,
-            resume=None,
-            fork=False,
-            output_schema=None,
+            unattended(given, folder, mode=row.mode),
             session_mark=f"-m{self._fleet.number}" if self._fleet else "",
-            overrides={**given.overrides, **_REDUCED, "safety.mode": row.mode or "ask"},
-            sandbox=True,
-            allow=(),
-            has_kept_rules=False,
             tools=(*given.tools, *self._tools(row.key, place)),
             hooks=(*given.hooks, beginning),
         )

@@ -8,12 +8,14 @@ from urllib.parse import quote
 
 from ybs.config.host import Host
 from ybs.core.errors import YbsError
-from ybs.security.launcher import ask, environ_away, persons_program
+from ybs.git.hardening import cloning, cloning_environment
+from ybs.security.launcher import ask, persons_program
 from ybs.security.sandbox.launch import Launch
 from ybs.security.unicode import printable
 
 _SECONDS: Final = 600.0
 _MOST_TOLD: Final = 300
+_CLONE: Final = ("clone", "--quiet", "--template=", "--no-recurse-submodules")
 
 
 def clone_of(name: str, host: Host) -> Path:
@@ -32,8 +34,8 @@ def cloned(address: str, name: str, host: Host) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        environ = environ_away({**host.environ, "GIT_TERMINAL_PROMPT": "0"})
-        words = [git, "clone", "--quiet", "--", address, str(made / "clone")]
+        environ = cloning_environment(host.environ, str(host.home))
+        words = cloning(git, *_CLONE, "--", address, str(made / "clone"), by_ssh=True)
         code, _, errors = ask(Launch(words, environ), _SECONDS)
         if code:
             why = printable(errors.decode(errors="replace")).strip()[-_MOST_TOLD:]

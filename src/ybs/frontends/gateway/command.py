@@ -28,11 +28,13 @@ from ybs.frontends.gateway.outbox import Outbox
 from ybs.frontends.gateway.people import ChannelPolicy, People
 from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox, ledger, states_in
 from ybs.frontends.gateway.transcripts import Files, Tables, copied
+from ybs.frontends.gateway.unattended import unattended
 from ybs.frontends.headless.output import UsageError, tell, write, write_json, write_table
 from ybs.frontends.serve.command import SessionServer, listening_at
 from ybs.frontends.serve.place import ServerPlace
 from ybs.security.unicode import printable
 from ybs.session.options import Options
+from ybs.session.settings import load_settings
 from ybs.trust.settings import load
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ def gateway(arguments: "Namespace", options: Options) -> int:
         options.host, folder=folder.path, config_file=options.config_file
     ).config.gateway
     if arguments.action == "start":
+        load_settings(unattended(options, folder.path))  # what no session could begin with
         return _start(arguments, options, settings, folder)
     if arguments.action == "logs":
         return _logs(folder)

@@ -20,8 +20,10 @@ from ybs.frontends.gateway.clones import clone_of
 from ybs.frontends.gateway.gateway import GatewayFolder, make_channels
 from ybs.frontends.gateway.lease import holder
 from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox
+from ybs.frontends.gateway.unattended import unattended
 from ybs.security.unicode import printable
 from ybs.session.options import Options
+from ybs.session.settings import load_settings
 
 RUNS, RUNS_NOT = "runs", "does not run: ybs gateway start"
 #: Clocks that differ by more would mix up what came first, and count spending on the wrong day.
@@ -58,6 +60,10 @@ async def findings(options: Options, settings: Settings) -> list[_Finding]:
     found = [
         _Finding("settings", bool(names), names or "no chat platform is set up: gateway.channels")
     ]
+    try:
+        load_settings(unattended(options, options.host.home))
+    except ConfigError as error:
+        found.append(_Finding("sessions", ok=False, detail=str(error)))
     for name, folder in settings.projects.items():
         is_clone = isinstance(folder, Clone)
         path = (

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ybs.commands.open import open_session
 from ybs.config import private_file
 from ybs.core.errors import YbsError
+from ybs.frontends.gateway.unattended import unattended
 from ybs.learning.schedule import Scheduled, keep, scheduled_in
 from ybs.session.options import Options
 from ybs.session.reply import Reply
@@ -59,10 +60,7 @@ class ScheduledRuns:
 
     async def _answer(self, each: Scheduled) -> str:
         folder = self._options.host.expand(each.folder, self._options.host.home)
-        given = {**self._options.overrides, "safety.mode": each.mode}
-        options = replace(
-            self._options, folder=folder, overrides=given, allow=each.allow, loaded=None
-        )
+        options = unattended(self._options, folder, mode=each.mode, allow=each.allow)
         try:
             async with await asyncio.to_thread(open_session, options) as session:
                 result = await session.handle(f"/{each.name}")

@@ -68,6 +68,13 @@ _LIVE: Final = frozenset(
 _FOLDERS: Final = "folders"
 
 
+def strictest(then: SafetySettings, now: SafetySettings) -> SafetySettings:
+    """Return for each setting the one of both that allows less. One that has no rule here is as it was `then`."""
+    names = [key.removeprefix("safety.") for key in _RULES if key.startswith("safety.")]
+    held = {n: _RULES[f"safety.{n}"](getattr(then, n), getattr(now, n)) for n in names}
+    return msgspec.convert({**msgspec.structs.asdict(then), **held}, decodable(SafetySettings))
+
+
 def bounds_of(session: Session) -> dict[str, Any]:
     """Return what bounds an open session now: settings by their dotted names, as they are in force, and the folders it works in."""
     environment = session.environment

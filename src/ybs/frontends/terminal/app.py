@@ -83,8 +83,7 @@ def with_choice(options: "Options") -> "Options | None":
     from ybs.session.settings import load_settings
 
     incognito = load_settings(options).config.incognito
-    only_here = incognito.enabled and incognito.local_only
-    settings = choose(options.host, is_incognito=incognito.enabled, only_here=only_here)
+    settings = choose(options.host, is_incognito=incognito.enabled, only_here=incognito.only_here)
     if settings is None:
         return None
     if incognito.enabled:
