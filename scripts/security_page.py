@@ -132,6 +132,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - The sandbox is the kernel's: a hole in the kernel is a hole in the sandbox. There are no limits on memory or processes.
 - A secret that is read in two pieces by two calls (two pages of `read_file`, `@file:2-2 @file:3-3`, a line of a background job that comes after a look at the one before) is not known: no piece is one.
 - Whatever lies in the project can be read by every command, and sent to the provider by the model. Keep secrets out of it.
+- What git has of a closed place (`safety.sandbox_blocked_paths`, and what a link of your home folder leads to in a repository of dotfiles) is in the repository's objects, which commands read: `git show HEAD:secrets/a` shows what is or was committed of it.
 - A command can change every file of the project that is not protected, and a `.git` that is missing can be made; you are told of that one. Whatever you
   run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named.
 - What a command in the background makes is named with the next command or at the end of a turn, not after the session's end. A job that renames the folder
@@ -248,6 +249,8 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | such a rule beside a job that changes the `Makefile` as soon as ybs has looked at it | could run outside: held by the same |
 | such a rule after the model wrote `.venv/bin/git` or `.venv/bin/ssh`, which PATH leads to | could run outside: held by the same |
 | a rule `gh pr *` that lets out, and `gh pr list --json number --jq env.NAME`, or a masked key in pieces (`env.KEY/env.SHLVL`) | printed the person's variables to the model, unasked: held by the same |
+| 200 `.flake8` beside one `.envrc` and `.vscode/tasks.json`, from one command | the notice named the first 200 by path, and "2 more": the rare ones come first: held by `tests/agent/test_autorun_watch.py` |
+| a folder of `safety.sandbox_blocked_paths` that git tracks, by `git show HEAD:secrets/a.txt` in a command | was read, unasked: said below "What is not promised" |
 | a yes to `git commit` or `git push` outside the sandbox after a command wrote `.venv/bin/git` or `.venv/bin/ssh`, with the project's `.venv` activated | ran outside, and the question named nothing: held by the same |
 | a yes to `git cherry-pick --strategy=x/y` or `git rebase -s x/y` outside the sandbox, which run `git-merge-x/y` of the folder | ran outside, and the question named nothing: held by the same |
 | unasked, with bubblewrap: an order to a program that listens at a socket or reads a pipe in the project | came through: held by `tests/security/test_read_only.py` |
