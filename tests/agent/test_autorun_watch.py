@@ -197,6 +197,15 @@ async def test_of_very_many_the_first_are_named_and_the_rest_counted(
     assert "new: a/.envrc, b/.envrc and 1 more." in said[0]
 
 
+async def test_of_very_many_those_are_named_that_are_the_only_ones_of_their_kind(
+    open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(autorun_watch, "MOST_NAMED", 2)
+    command = planting("a/.flake8", "b/.flake8", ".vscode/a", ".vscode/b", "zz/.envrc")
+    said = await told(open_session, command, mode="bypass", sandbox=False)
+    assert "new: zz/.envrc, .vscode/a and 3 more." in said[0]
+
+
 async def test_a_project_that_cannot_be_looked_through_is_closed_and_the_person_told(
     open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
 ):

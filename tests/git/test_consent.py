@@ -1,12 +1,34 @@
 """The person's word on commits: asked once for a repository, kept outside of it, and bound to its place."""
 
+import json
+import os
+import shutil
 from pathlib import Path
+
+import pytest
 
 from hosts import this_host
 from rows import every_row
 from ybs.git.consent import CommitWish, Consent, _Answer, answers, forget, keep, recall
+from ybs.trust.place import made_at, place_of
 
-HERE, THERE = Path("/here/.git"), Path("/there/.git")
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    return made(tmp_path / "here")
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Path:
+    return made(tmp_path / "there")
+
+
+def made(folder: Path) -> Path:
+    """Make what git makes first, and return git's folder."""
+    git_folder = folder / ".git"
+    git_folder.mkdir(parents=True)
+    (git_folder / "description").write_text("Unnamed repository")
+    return git_folder
 
 
 class Person:
@@ -33,64 +55,95 @@ class Person:
         ("ask", False, False),
     ],
 )
-async def test_an_answer_for_the_repository_counts_more_than_a_yes_to_all(rule, kept, commits):
-    forget(this_host(), HERE)
+async def test_an_answer_for_the_repository_counts_more_than_a_yes_to_all(
+    rule, kept, commits, here: Path
+):
+    forget(this_host(), here)
     if kept is not None:
-        keep(this_host(), HERE, may_commit=kept)
+        keep(this_host(), here, may_commit=kept)
     consent = Consent(this_host(), rule)  # pyright: ignore[reportArgumentType] - one of the three
-    assert consent.is_possible(HERE) == commits
-    assert await consent.given(HERE, (), "") == commits
+    assert consent.is_possible(here) == commits
+    assert await consent.given(here, (), "") == commits
 
 
 @every_row("said", [True, False])
-async def test_the_person_is_asked_once_for_a_repository(said: bool):
-    forget(this_host(), HERE)
+async def test_the_person_is_asked_once_for_a_repository(said: bool, here: Path, there: Path):
+    forget(this_host(), here)
     person = Person(said)
     for _ in range(2):  # sessions
         consent = Consent(this_host(), "ask", ask=person)
-        assert consent.is_possible(HERE) in (said, not answers(this_host()))
-        assert await consent.given(HERE, (), "") == said
-        assert await consent.given(HERE, (), "") == said
-    assert person.asked == [CommitWish(repository=HERE)]
-    assert recall(this_host(), HERE) == _Answer(repository=str(HERE), may_commit=said)
-    assert recall(this_host(), THERE) is None
+        assert consent.is_possible(here) in (said, not answers(this_host()))
+        assert await consent.given(here, (), "") == said
+        assert await consent.given(here, (), "") == said
+    assert person.asked == [CommitWish(repository=here)]
+    assert recall(this_host(), here) == _Answer(
+        repository=str(here), may_commit=said, place=place_of(this_host(), here)
+    )
+    assert recall(this_host(), there) is None
 
 
-async def test_a_question_that_was_not_answered_comes_again_in_the_next_session():
+async def test_a_question_that_was_not_answered_comes_again_in_the_next_session(here: Path):
     person = Person(None, True)
     first = Consent(this_host(), "ask", ask=person)
-    assert not await first.given(HERE, (), "")
-    assert not await first.given(HERE, (), "")
-    assert not first.is_possible(HERE)
-    assert await Consent(this_host(), "ask", ask=person).given(HERE, (), "")
+    assert not await first.given(here, (), "")
+    assert not await first.given(here, (), "")
+    assert not first.is_possible(here)
+    assert await Consent(this_host(), "ask", ask=person).given(here, (), "")
     assert len(person.asked) == 2
 
 
-async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project():
+async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project(here: Path):
     person = Person(True, False, True)
     hooks = ("pre-commit",)
-    assert await Consent(this_host(), "ask", ask=person).given(HERE, hooks, "one")
-    assert person.asked == [CommitWish(repository=HERE, hooks=hooks)]
-    assert await Consent(this_host(), "ask").given_to_hooks(HERE, hooks, "one")
-    assert not await Consent(this_host(), "ask").given_to_hooks(HERE, hooks, "other")
-    assert await Consent(this_host(), "ask", trusts_hooks=True).given_to_hooks(HERE, hooks, "other")
-    assert not await Consent(this_host(), "ask", ask=person).given_to_hooks(HERE, hooks, "other")
-    assert Consent(this_host(), "ask").is_possible(HERE)  # the no was about the hooks
-    assert await Consent(this_host(), "ask", ask=person).given_to_hooks(HERE, hooks, "other")
-    assert person.asked[1:] == [CommitWish(repository=HERE, hooks=hooks, are_new=True)] * 2
+    assert await Consent(this_host(), "ask", ask=person).given(here, hooks, "one")
+    assert person.asked == [CommitWish(repository=here, hooks=hooks)]
+    assert await Consent(this_host(), "ask").given_to_hooks(here, hooks, "one")
+    assert not await Consent(this_host(), "ask").given_to_hooks(here, hooks, "other")
+    assert await Consent(this_host(), "ask", trusts_hooks=True).given_to_hooks(here, hooks, "other")
+    assert not await Consent(this_host(), "ask", ask=person).given_to_hooks(here, hooks, "other")
+    assert Consent(this_host(), "ask").is_possible(here)  # the no was about the hooks
+    assert await Consent(this_host(), "ask", ask=person).given_to_hooks(here, hooks, "other")
+    assert person.asked[1:] == [CommitWish(repository=here, hooks=hooks, are_new=True)] * 2
 
 
-def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(monkeypatch):
+def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(
+    monkeypatch, here: Path, there: Path
+):
     assert answers(this_host()) == []
-    keep(this_host(), THERE, may_commit=True)
-    keep(this_host(), HERE, may_commit=False)
-    assert [answer.repository for answer in answers(this_host())] == [str(HERE), str(THERE)]
+    keep(this_host(), there, may_commit=True)
+    keep(this_host(), here, may_commit=False)
+    assert [answer.repository for answer in answers(this_host())] == [str(here), str(there)]
     files = sorted((this_host().state_folder / "commits").iterdir())
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     files[0].write_text("{")
     assert len(answers(this_host())) == 1
-    assert None in (recall(this_host(), HERE), recall(this_host(), THERE))
+    assert None in (recall(this_host(), here), recall(this_host(), there))
     files[0].write_bytes(files[1].read_bytes())  # moved there from another place
-    assert None in (recall(this_host(), HERE), recall(this_host(), THERE))
-    assert forget(this_host(), HERE)
-    assert not forget(this_host(), HERE)
+    assert None in (recall(this_host(), here), recall(this_host(), there))
+    assert forget(this_host(), here)
+    assert not forget(this_host(), here)
+
+
+async def test_a_yes_is_not_for_another_repository_at_the_path_and_a_no_is(here: Path):
+    for said in (True, False):
+        keep(this_host(), here, may_commit=said, hooks="one")
+        shutil.rmtree(here.parent)
+        made(here.parent)
+        person = Person(True)
+        consent = Consent(this_host(), "ask", ask=person)
+        assert await consent.given_to_hooks(here, ("pre-commit",), "one")
+        assert len(person.asked) == said
+        assert await consent.given(here, (), "") == said
+
+
+@every_row("is_older", [True, False])
+def test_a_yes_of_an_earlier_version_is_for_a_repository_that_was_there_by_then(here, is_older):
+    keep(this_host(), here, may_commit=True)
+    (file,) = (this_host().state_folder / "commits").iterdir()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "place": ""}))
+    begun = (here / "description").stat().st_mtime_ns
+    kept = max(made_at(here), begun) if is_older else begun - 1
+    os.utime(file, ns=(kept, kept))
+    assert (recall(this_host(), here) is not None) == is_older
+    keep(this_host(), here, may_commit=True)
+    assert recall(this_host(), here) is not None

@@ -317,6 +317,9 @@ HELD_BY_A_RULE = (
     "gh run download 5",
     "gh issue comment 1 -Revil/x -b TEXT",
     "gh issue comment https://github.com/evil/x/issues/1 -b TEXT",
+    "gh pr list --json number --jq env.HOME",
+    "gh pr list --json number -q env.HOME",
+    "gh pr list --json=number --jq=env.HOME",
     "gh pr create --repo evil/x --title a --body b",
     "gh pr create --repo=evil/x --title a --body b",
     "gh release create v1 way*",
@@ -569,7 +572,9 @@ async def test_what_leaves_by_a_rule_is_not_started_where_the_repository_has_gon
     session = open_session()
     (work / ".git").rename(work / "old")
     with pytest.raises(ToolError, match="another one by now: it is not in a repository"):
-        session.environment.workspace.shells.prepare_outside("git status", is_asked=False)
+        session.environment.workspace.shells.prepare_outside(
+            "git status", is_asked=False, loads_project=False
+        )
 
 
 async def test_no_rule_counts_while_a_job_runs_in_the_background(open_session, work: Path) -> None:
@@ -593,20 +598,61 @@ async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, wor
     assert any("only in a project that you trust" in each.reason for each in session.questions)
 
 
-@pytest.mark.parametrize("is_asked", [True, False])
-async def test_git_that_leaves_by_a_rule_finds_no_program_of_the_project(
-    open_session, work: Path, tmp_path: Path, *, is_asked: bool
-) -> None:
+def plant(work: Path, tmp_path: Path, *names: str) -> str:
+    """Plant programs in folders of the project, and return a PATH that leads there, as of a person with the project's `.venv`."""
     for folder in ("bin", ".venv/bin"):
         (work / folder).mkdir(parents=True)
-        planted = work / folder / "git"
-        planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/leaked\n")
-        planted.chmod(0o755)
-    path = f"bin:{work}/.venv/bin:{os.environ['PATH']}"
+        for name in names:
+            planted = work / folder / name
+            planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/leaked\n")
+            planted.chmod(0o755)
+    return f"bin:{work}/.venv/bin:{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+async def test_git_that_leaves_and_of_which_the_question_names_no_file_finds_no_program_of_the_project(
+    open_session, work: Path, tmp_path: Path, *, is_asked: bool
+) -> None:
+    path = plant(work, tmp_path, "git", "ssh")
+    git(work, "remote", "add", "origin", "me@127.0.0.1:x.git")
     session = open_session(path=path, outside_sandbox=() if is_asked else ("git *",))
     assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
-    assert len(session.questions) == is_asked
-    assert (tmp_path / "leaked").exists() is is_asked  # as in the person's own shell
+    assert "Connection refused" in (await session.run("git push origin main", outside=True)).output
+    assert len(session.questions) == 2 * is_asked
+    assert not any("venv" in str(each) for each in session.questions)
+    assert session.git("log", "-1", "--format=%s") == "x"
+    assert not (tmp_path / "leaked").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git commit -qm x --allow-empty", "git status && tool"),
+        "git cherry-pick --strategy=by/tool main",
+    ],
+)
+async def test_what_may_load_the_project_is_started_as_in_the_persons_own_shell_and_named(
+    open_session, work: Path, tmp_path: Path, command: str
+) -> None:
+    path = plant(work, tmp_path, "tool")
+    (work / "git-merge-by").symlink_to(work / "bin")  # git starts `git-merge-STRATEGY`
+    hook = work / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\nexec tool\n")
+    hook.chmod(0o755)
+    session = open_session(path=path)
+    session.environment.workspace.since_ns = 0
+    assert "outside the" in (await session.run(command, outside=True)).summary
+    assert ".venv/" in session.questions[-1].warnings[-1]
+    assert (tmp_path / "leaked").exists()
+
+
+async def test_git_that_is_asked_about_reaches_a_repository_of_this_machine(
+    open_session, work: Path, tmp_path: Path
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    session = open_session()
+    assert not (await session.run(f"git push -q {tmp_path}/there.git main", outside=True)).is_error
+    assert git(tmp_path / "there.git", "log", "-1", "--format=%s", "main") == "first"
 
 
 async def test_the_question_names_what_this_session_changed(open_session, work: Path) -> None:

@@ -13,9 +13,10 @@ from trusting import POWERFUL, give_trust, put, trusted, wanting
 from ybs.config.review import REPLACED, FileDifference, Review, RunTrust
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
-from ybs.trust import decision
+from ybs.trust import decision, place
 from ybs.trust import files as trust_files
-from ybs.trust.decision import give, is_unchanged, made_at, recall, record_file, review_of, revoke
+from ybs.trust.decision import give, is_unchanged, recall, record_file, review_of, revoke
+from ybs.trust.place import made_at
 from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
@@ -178,7 +179,7 @@ def test_a_folder_of_a_repository_that_another_branch_lacks_is_not_asked_about(p
 
 
 def test_where_the_file_system_does_not_say_when_a_folder_was_made_its_number_tells(project, monkeypatch):  # fmt: skip
-    monkeypatch.setattr(decision, "made_at", lambda _: 0)
+    monkeypatch.setattr(place, "made_at", lambda _: 0)
     quiet(project)
     give(this_host(), looked_at(project))
     assert looked_at(project).is_trusted

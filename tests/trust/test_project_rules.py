@@ -1,5 +1,8 @@
 """What is kept for a project: private, bound to its folder, and ignored where it cannot be relied on."""
 
+import json
+import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -7,6 +10,7 @@ import pytest
 
 from hosts import this_host
 from ybs.core.errors import ConfigError
+from ybs.trust import place
 from ybs.trust.project_rules import ProjectRules, RulesRecord
 
 
@@ -106,3 +110,68 @@ def test_a_folder_whose_name_is_not_unicode_has_rules_too(project: Path):
     folder.mkdir()
     ProjectRules(this_host(), folder).add("allow", "a")
     assert ProjectRules(this_host(), folder).record.allow == ("a",)
+
+
+def begin(project: Path, *, is_repository: bool) -> None:
+    (project / ".git").mkdir(exist_ok=True)
+    if is_repository:
+        (project / ".git" / "description").write_text("Unnamed repository")
+
+
+def keep_some(project: Path) -> None:
+    for kind in ("grants", "allow", "deny"):
+        ProjectRules(this_host(), project).add(kind, kind)
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_in_another_folder_at_the_path_they_only_deny_until_one_is_kept_there(
+    project: Path, *, is_repository: bool
+) -> None:
+    begin(project, is_repository=is_repository)
+    keep_some(project)
+    kept = project.rename(project.with_name("kept"))
+    project.mkdir()
+    begin(project, is_repository=is_repository)
+    rules = ProjectRules(this_host(), project)
+    assert (rules.record.grants, rules.record.allow, rules.record.deny) == ((), (), ("deny",))
+    assert "another folder lies at its path now" in rules.warning
+    shutil.rmtree(project)
+    kept.rename(project)
+    assert ProjectRules(this_host(), project).record.grants == ("grants",)
+    shutil.copytree(project, kept)
+    shutil.rmtree(project)
+    kept.rename(project)  # from a backup: a repository is known again
+    assert bool(ProjectRules(this_host(), project).record.grants) == is_repository
+    ProjectRules(this_host(), project).add("grants", "new")
+    again = ProjectRules(this_host(), project)
+    assert again.record.grants == (*["grants"] * is_repository, "new")
+    assert (again.record.deny, again.warning) == (("deny",), "")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_those_of_an_earlier_version_count_where_the_folder_was_made_before_them(
+    project: Path, monkeypatch: pytest.MonkeyPatch, *, is_told: bool
+) -> None:
+    keep_some(project)
+    file, made = only_file(), place.made_at(project)
+    data = {**json.loads(file.read_text()), "place": ""}
+    file.write_text(json.dumps(data))
+    if not is_told:
+        monkeypatch.setattr(place, "made_at", lambda _: 0)
+    for kept, is_older in ((made, True), (made - 1, False)):
+        os.utime(file, ns=(kept, kept))
+        record = ProjectRules(this_host(), project).record
+        assert record.allow == (("allow",) if is_older and is_told else ())
+        assert record.deny == ("deny",)
+
+
+def test_of_a_folder_that_is_gone_they_only_deny(project: Path):
+    keep_some(project)
+    file = only_file()
+    project.rmdir()
+    for data in (file.read_text(), json.dumps({**json.loads(file.read_text()), "place": ""})):
+        file.write_text(data)
+        record = ProjectRules(this_host(), project).record
+        assert (record.allow, record.deny) == ((), ("deny",))
+    with pytest.raises(OSError, match="project"):
+        ProjectRules(this_host(), project).add("grants", "new")

@@ -31,6 +31,7 @@ from ybs.learning.store import LearnedTasks, LearningStore
 from ybs.security.paths.opening import held
 from ybs.session.reply import Menu, MenuItem, Reply, Row, Table
 from ybs.session.session import Session
+from ybs.trust.place import place_of
 
 ACTIONS: Final = ("show", "why", "accept", "dismiss", "schedule", "forget")
 _LONGEST, _MOST_STEPS = 60, 4
@@ -268,7 +269,13 @@ class RecurringTasks:
         """Have the gateway run a task's command, with exactly these rights. Raises YbsError and OSError."""
         name, folder, rhythm = self._planned_runs(number)
         scheduled = Scheduled(
-            name=name, folder=folder, rhythm=rhythm, since=time.time(), mode=mode, allow=allow
+            name=name,
+            folder=folder,
+            place=place_of(self._host, self._host.expand(folder, self._host.home)),
+            rhythm=rhythm,
+            since=time.time(),
+            mode=mode,
+            allow=allow,
         )
         keep(self._results, scheduled)
         place = self._host.short(str(self._results / f"{name}.json"))

@@ -12,15 +12,17 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
+from ybs.trust.place import Place, is_kept_for, place_of
 
 #: What the person said: `hooks` are those, by their digest, that they agreed to have run; None: they said nothing.
 Asked: TypeAlias = "Callable[[CommitWish], Awaitable[bool | None]]"
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
-    """The person's answer for one repository, whose git folder it names."""
+    """The person's answer for one repository, whose git folder it names. `place` tells that from another one that has its path later."""
 
     repository: str
+    place: Place = ""
     may_commit: bool
     hooks: str = ""
     version: int = 1
@@ -101,19 +103,28 @@ class Consent:
 
 
 def recall(host: Host, repository: Path) -> _Answer | None:
-    """Return what the person said of a repository, given its git folder; None where nothing, or it is of no use."""
+    """Return what the person said of a repository, given its git folder; None where nothing, it is of no use, or a yes was to another one."""
     try:
-        data = private_file.read(_file(host, repository))
-        answer = from_json(data, _Answer) if data is not None else None
+        data = private_file.read(file := _file(host, repository))
+        kept_ns = file.stat().st_mtime_ns
+        answer = from_json(data or b"", _Answer)
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     # The name of the file is a digest of the path; the path in it must agree.
-    return answer if answer is not None and answer.repository == str(repository) else None
+    if answer.repository != str(repository):
+        return None
+    is_of_it = not answer.may_commit or is_kept_for(host, repository, answer.place, kept_ns)
+    return answer if is_of_it else None
 
 
 def keep(host: Host, repository: Path, *, may_commit: bool, hooks: str = "") -> None:
     """Keep the person's answer. Raises ConfigError and OSError."""
-    answer = _Answer(repository=str(repository), may_commit=may_commit, hooks=hooks)
+    answer = _Answer(
+        repository=str(repository),
+        place=place_of(host, repository),
+        may_commit=may_commit,
+        hooks=hooks,
+    )
     private_file.replace(_file(host, repository), msgspec.json.encode(answer))
 
 

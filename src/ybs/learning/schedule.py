@@ -20,6 +20,7 @@ from ybs.config import private_file
 from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.learning.detector import Cluster
+from ybs.trust.place import Place
 
 _NEEDED_DAYS: Final = 4
 #: The median distance of the gaps from their median, as a share of it: beyond this there is no rhythm.
@@ -81,7 +82,7 @@ def _weekdays(gap: float, times: Sequence[datetime], days: Sequence[int]) -> tup
 class Scheduled(Struct, frozen=True, kw_only=True):
     """A command of the person's that the gateway runs by the clock, in a folder and a mode, with rules such as `--allow` takes.
 
-    `since` is when they agreed; `begun` is the time of the last run that was begun, and `ended` of the last that came to its end.
+    `since` is when they agreed, and `place` the folder that they agreed to; `begun` is the time of the last run that was begun, and `ended` of the last that came to its end.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Scheduled(Struct, frozen=True, kw_only=True):
     rhythm: Rhythm
     since: float
     allow: tuple[str, ...] = ()
+    place: Place = ""
     begun: float = 0.0
     ended: float = 0.0
 

@@ -4,19 +4,13 @@ A record holds the folder's real path and the digest of each file that could mak
 byte changed, one file more or less, and the project is not trusted any more; the difference is shown.
 """
 
-import os
-import stat
-import struct
-import sys
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from ybs.config import private_file
 from ybs.config.document import visible
@@ -33,6 +27,7 @@ from ybs.config.review import (
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ToolError
 from ybs.trust.files import Untrustable, read_one
+from ybs.trust.place import Place, lies_there, place_of
 from ybs.trust.reach import Command, CommandReach, reach
 from ybs.trust.wording import difference
 
@@ -43,10 +38,6 @@ _UNSHOWN = (
 MOST_KEPT = 64_000
 MOST_KEPT_IN_ALL = 1_000_000
 LARGEST_RECORD = 8_000_000
-_SECOND = 1_000_000_000
-#: Of statx(2): the working folder, the wish for the time of birth, and where the answer has its mask and that time.
-_HERE, _BIRTH = -100, 0x800
-_FIELDS = (("=I", 0), ("=q", 0x50), ("=I", 0x58))
 
 
 class TrustedFile(Struct, frozen=True):
@@ -61,7 +52,7 @@ class _Record(Struct, frozen=True, kw_only=True):
 
     folder: str
     files: dict[str, TrustedFile]
-    place: Annotated[str, Meta(pattern=r"^(\d+:\d+:-?\d+:\d+)?$")] = ""
+    place: Place = ""
     variables: tuple[VariableUse, ...] = ()
     version: int = 1
 
@@ -115,7 +106,8 @@ def judge(
     """Compare what was read with what was trusted. `folder` is the real path."""
     record = recall(host, folder)
     changes = _changes(record.files, files) if record is not None else []
-    if record is not None and not _lies_there(host, record.place, folder):
+    # Of a record without a place nothing is known but its files.
+    if record is not None and record.place and not lies_there(host, record.place, folder):
         changes.insert(0, REPLACED)
     is_known = record is not None and not changes
     texts = {} if is_known else _texts_of(files)
@@ -136,59 +128,6 @@ def review_of(loaded: Loaded, folder: Path) -> Review:
     if loaded.review is not None:
         return loaded.review
     return judge(loaded.host, folder.resolve(), {}, (), once=loaded.trusts_project)
-
-
-def place_of(host: Host, folder: Path) -> str:
-    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it. Raises OSError."""
-    facts = folder.stat()
-    return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_begun_at(host, folder)}"
-
-
-def _lies_there(host: Host, place: str, folder: Path) -> bool:
-    """Return whether the folder that had this `place_of` lies at the path still, and no other one.
-
-    A repository is told by when it began, so it may be moved or restored from a backup; another folder by when it was made, or by its
-    number where the file system does not say. Of a record without a place nothing is known.
-    """
-    if not place:
-        return True
-    number, made, begun = map(int, place.split(":")[1:])
-    if begun and (now := _begun_at(host, folder)):
-        is_cut = not (begun % _SECOND and now % _SECOND)  # many backups know whole seconds only
-        return now == begun or (is_cut and now // _SECOND == begun // _SECOND)
-    try:
-        now = made_at(folder)
-        return now == made if now and made else folder.stat().st_ino == number
-    except OSError:
-        return False
-
-
-def _begun_at(host: Host, folder: Path) -> int:
-    """Return when the repository around a folder began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
-    home = host.home.resolve()
-    for each in (folder, *folder.parents):
-        if home.is_relative_to(each):
-            break
-        for name in (".git/description", ".git"):
-            with suppress(OSError):
-                facts = (each / name).lstat()
-                if stat.S_ISREG(facts.st_mode):
-                    return facts.st_mtime_ns
-    return 0
-
-
-def made_at(folder: Path) -> int:
-    """Return when a folder was made, in nanoseconds; 0 where the file system does not say. A number is given again once it is free. Raises OSError."""
-    if sys.platform != "linux":
-        return int(getattr(folder.stat(), "st_birthtime", 0) * _SECOND)
-    import ctypes  # it takes some milliseconds, and few projects are trusted that are no repositories
-
-    facts = ctypes.create_string_buffer(256)  # statx(2)
-    statx = getattr(ctypes.CDLL(None), "statx", None)
-    if statx is None or statx(_HERE, os.fsencode(folder), 0, _BIRTH, facts):
-        return 0
-    mask, seconds, nanoseconds = (struct.unpack_from(f, facts, at)[0] for f, at in _FIELDS)
-    return seconds * _SECOND + nanoseconds if mask & _BIRTH else 0
 
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:

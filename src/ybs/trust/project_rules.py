@@ -1,6 +1,6 @@
 """The person's permanent rules for one project: kept in ybs's state folder, bound to the project's folder.
 
-Nothing of it comes from the project itself. A file that others can write, or that cannot be read, is ignored with a warning.
+Nothing of it comes from the project itself, and where another folder lies at its path they only deny. A file that others can write, or that cannot be read, is ignored with a warning.
 """
 
 from pathlib import Path
@@ -15,16 +15,21 @@ from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
+from ybs.trust.place import Place, is_kept_for, place_of
 
 LARGEST_FILE = 1_000_000
 #: `grants` are what "always" stored, `allow` and `deny` are rules that the person wrote.
 KeptKind: TypeAlias = Literal["grants", "allow", "deny"]
+_REPLACED = (
+    "What you allowed in this project before does not count: another folder lies at its path now."
+)
 
 
 class RulesRecord(Struct, frozen=True, kw_only=True):
-    """What is kept for one project, whose real path is `folder`."""
+    """What is kept for one project, whose real path is `folder`. `place` tells it from another one that has its path later."""
 
     folder: str
+    place: Place = ""
     grants: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -38,7 +43,8 @@ class ProjectRules:
         self, host: Host, folder: Path, *, may_write: bool = True, only_denies: bool = False
     ) -> None:
         self._host, self.may_write, self._only_denies = host, may_write, only_denies
-        self._folder = str(folder.resolve()).encode(errors="backslashreplace").decode()
+        self._path = folder.resolve()
+        self._folder = str(self._path).encode(errors="backslashreplace").decode()
         self._record: RulesRecord | None = None
         #: Why the file is ignored; empty where it is not.
         self.warning = ""
@@ -53,7 +59,7 @@ class ProjectRules:
         if self._record is None:
             try:
                 record = self._read()
-                self._record = replace(record, grants=(), allow=()) if self._only_denies else record
+                self._record = _denying(record) if self._only_denies else record
             except (OSError, ConfigError) as error:
                 self._record = RulesRecord(folder=self._folder)
                 self.warning = f"Your rules for this project are ignored: {error}"
@@ -72,7 +78,8 @@ class ProjectRules:
             raise ConfigError("Nothing is kept: this session is incognito.")
         record = self._read()  # another ybs may have written since
         others = tuple(each for each in getattr(record, kind) if each != rule)
-        self._record = replace(record, **{kind: (*others, rule) if is_wanted else others})
+        rules = {kind: (*others, rule) if is_wanted else others}
+        self._record = replace(record, place=place_of(self._host, self._path), **rules)
         private_file.replace(self._file, msgspec.json.encode(self._record), waits=False)
 
     @property
@@ -95,4 +102,16 @@ class ProjectRules:
                 f"{visible(str(file))} is damaged ({error}). Delete it and allow again what you want."
             ) from error
         # The name of the file is a digest of the path; the path in it must agree.
-        return record if record.folder == self._folder else RulesRecord(folder=self._folder)
+        if record.folder != self._folder:
+            return RulesRecord(folder=self._folder)
+        if not (record.grants or record.allow):
+            return record
+        if is_kept_for(self._host, self._path, record.place, file.stat().st_mtime_ns):
+            return record
+        self.warning = _REPLACED
+        return _denying(record)
+
+
+def _denying(record: RulesRecord) -> RulesRecord:
+    """Return of a record what denies."""
+    return replace(record, grants=(), allow=())

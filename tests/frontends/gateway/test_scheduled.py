@@ -15,6 +15,7 @@ from ybs.frontends.gateway.scheduled import ScheduledRuns
 from ybs.learning.schedule import Rhythm, Scheduled, keep, scheduled_in
 from ybs.session.options import Options
 from ybs.testing import ScriptedModel, call
+from ybs.trust.place import place_of
 from ybs.trust.project_rules import ProjectRules
 
 pytestmark = pytest.mark.integration
@@ -33,6 +34,7 @@ def due(project: Path, **rest: Any) -> Scheduled:
     values = {
         "rhythm": Rhythm(days=1, hour=at.hour, minute=at.minute),
         "since": at.timestamp() - 3_600,
+        "place": place_of(this_host(), project) if project.exists() else "",
     }
     return Scheduled(**{"name": "notes", "folder": str(project), "mode": "plan", **values, **rest})
 
@@ -119,4 +121,17 @@ async def test_what_cannot_run_says_why(project: Path, folder: Path):
     assert "/nothing" in (await ran(project))[0][1]
     keep(folder, due(project / "gone"))
     told = await ran(project, until=1)
-    assert "did not work" in told[0][1]
+    assert "Not run: what lies at" in told[0][1]
+
+
+def put_another(project: Path) -> None:
+    project.rename(project.with_name("kept"))
+    project.mkdir()
+
+
+async def test_it_runs_in_no_other_folder_that_lies_at_its_path_later(project: Path, folder: Path):
+    keep(folder, due(project, mode="ask", allow=("write_file",)))
+    put_another(project)
+    ((_, text),) = await ran(project, call("write_file", path="a.txt", content="x"), "Done.")
+    assert "Not run: what lies at" in text
+    assert not (project / "a.txt").exists()

@@ -19,9 +19,11 @@ from ybs.frontends.gateway.unattended import unattended
 from ybs.learning.schedule import Scheduled, keep, scheduled_in
 from ybs.session.options import Options
 from ybs.session.reply import Reply
+from ybs.trust.place import is_kept_for
 
 _LOOK_SECONDS: Final = 20.0
 _CUT_SHORT: Final = "This run was cut short, since the gateway ended. It is not begun again."
+_REPLACED: Final = "Not run: what lies at {folder} now is not the folder that you agreed to. `ybs learn schedule N --gateway` agrees anew."
 _log = logging.getLogger("ybs.gateway.scheduled")
 
 
@@ -60,6 +62,9 @@ class ScheduledRuns:
 
     async def _answer(self, each: Scheduled) -> str:
         folder = self._options.host.expand(each.folder, self._options.host.home)
+        since_ns = int(each.since * 1_000_000_000)
+        if not is_kept_for(self._options.host, folder, each.place, since_ns):
+            return _REPLACED.format(folder=each.folder)
         options = unattended(self._options, folder, mode=each.mode, allow=each.allow)
         try:
             async with await asyncio.to_thread(open_session, options) as session:

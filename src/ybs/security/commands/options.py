@@ -33,7 +33,7 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("bazel bazelisk", "--run_under --script_path --override_repository"),
     ("just", "--shell --shell-arg --chooser --command -c"),
     ("gradle gradlew", "-I --init-script"),
-    ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path --ext-diff --textconv --config-env --template"),
+    ("git", "--open-files-in-pager --upload-pack --receive-pack --exec --extcmd --exec-path --ext-diff --textconv --config-env --template --strategy"),
     ("less more", ""),  # `+!command`
 )  # fmt: skip
 #: Programs, and options whose value is a command. A long option may be abbreviated; `-O` may stand in a cluster.
@@ -47,7 +47,7 @@ _GIT_KEYS = lazy(
     r".*tool\.|gpg\.|gpg.*program|sequence\.editor|sendemail\.|uploadpack|http\..*proxy|http\.ssl",
     re.IGNORECASE,
 )
-_GIT_LETTERS = {"grep": "-O", "rebase": "-x", "difftool": "-x", "clone": "-u -c", "archive": "-o"}
+_GIT_LETTERS = {"grep": "-O", "rebase": "-x -s", "pull": "-s", "difftool": "-x", "clone": "-u -c", "archive": "-o"}  # fmt: skip
 #: Options of git before its verb that have a value.
 GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
 #: Programs whose operands each name something else to do.

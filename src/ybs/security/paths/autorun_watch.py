@@ -1,6 +1,8 @@
 """Warn the person about the autorun files that a command left, a merge, undo or redo."""
 
 import asyncio
+import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -98,6 +100,10 @@ class AutorunWatch:
                 emit(Noticed(level="warning", text=text.format(who=who, names="; ".join(named))))
 
     def _named(self, paths: Iterable[str]) -> str:
+        """Return the paths as they are shown; of very many those that have the least of others of their name or in their folder."""
         shown = [self._roots.show(Path(path)) for path in paths]
-        more = f" and {len(shown) - MOST_NAMED:,} more" if len(shown) > MOST_NAMED else ""
-        return ", ".join(shown[:MOST_NAMED]) + more
+        if len(shown) <= MOST_NAMED:
+            return ", ".join(shown)
+        count = Counter(part for each in shown for part in os.path.split(each))
+        shown.sort(key=lambda each: max(count[part] for part in os.path.split(each)))
+        return f"{', '.join(shown[:MOST_NAMED])} and {len(shown) - MOST_NAMED:,} more"

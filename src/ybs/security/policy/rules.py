@@ -39,7 +39,7 @@ _ACTIONS = """
     approve cancel checks close comment create diff edit list merge note ready rebase reopen rerun retry review run status trace update view watch
 """
 ACTIONS = frozenset(_ACTIONS.split())
-#: Options of `git` and of `gh` that a star stands for: they name no file, program or repository. Behind those in `_TEXTS` a text follows.
+#: Options of `git` and of `gh` that a star stands for: they name no file, program (as of jq, which reads the variables) or repository. Behind those in `_TEXTS` a text follows.
 _OPTIONS = {
     "git": lazy(
         r"--(?:abort|all|allow-empty|amend|branch|cached|continue|decorate|delete|ff-only|follow-tags|graph|include-untracked|name-only|name-status"
@@ -47,8 +47,8 @@ _OPTIONS = {
         r"|track|update|verbose|(?:author|date|format|max-count|message|pretty|since|until)=[^\n]*)?|-[aAbdlnpqruvwz]|-[aqsvn]*m|-\d+"
     ),
     "gh": lazy(
-        r"--(?:add-label|approve|assignee|base|comment|delete-branch|draft|fill|generate-notes|head|jq|json|label|limit|log|log-failed|merge"
-        r"|request-changes|squash|state|watch|(?:body|notes|title)(?:=.*)?)|-[abBcdHlLmrstwq]",
+        r"--(?:add-label|approve|assignee|base|comment|delete-branch|draft|fill|generate-notes|head|json|label|limit|log|log-failed|merge"
+        r"|request-changes|squash|state|watch|(?:body|notes|title)(?:=.*)?)|-[abBcdHlLmrstw]",
         re.DOTALL,
     ),
 }

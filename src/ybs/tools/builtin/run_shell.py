@@ -18,7 +18,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.launcher import bash
 from ybs.security.paths.path_text import quoted
 from ybs.security.policy.policy import GOES_ON, Subject
-from ybs.security.sandbox.launch import Need
+from ybs.security.sandbox.launch import Launch, Need
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.shell.programs import NOT_FOUND
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.attempts import Attempts
     from ybs.tools.shell.jobs import Job
     from ybs.tools.shell.leaving import Leaving
+    from ybs.tools.shell.orphans import CommandMark
     from ybs.tools.shell.output import CommandOutput, OutputWindow
     from ybs.tools.shell.process import Ended
 
@@ -65,7 +66,7 @@ class RunShellArguments(Struct, frozen=True, kw_only=True):
 class OutsideArguments(RunShellArguments, frozen=True, kw_only=True):
     """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed.
 
-    `is_asked`: not by a rule, so it is as in the person's own shell.
+    `is_asked`: not by a rule.
     """
 
     is_asked: bool = True
@@ -222,13 +223,7 @@ class RunShell(BuiltInTool):
         seconds, folder = self._seconds(arguments), self._folder(arguments)
         read_only = attempts is not None
         shells, started = self.workspace.shells, monotonic()
-        if isinstance(arguments, OutsideArguments):
-            launch, mark = shells.prepare_outside(arguments.command, is_asked=arguments.is_asked)
-        else:
-            network = arguments.network
-            launch, mark = shells.prepare(
-                arguments.command, folder, network=network, read_only=read_only
-            )
+        launch, mark = await self._prepared(arguments, folder, read_only=read_only)
 
         def told(ended: Ended) -> ToolOutput:
             return self._output(ended, output, seconds, monotonic() - started)
@@ -254,6 +249,20 @@ class RunShell(BuiltInTool):
             job = shells.jobs.adopt(arguments.command, ended, output, attempts)
             return self._handed_over(job)
         return await self._remarked(told(ended), arguments, read_only=read_only)
+
+    async def _prepared(
+        self, arguments: RunShellArguments, folder: Path, *, read_only: bool
+    ) -> "tuple[Launch, CommandMark]":
+        """Say how the command is started: outside as in the person's own shell only where the question named what it may load."""
+        shells, command = self.workspace.shells, arguments.command
+        if not isinstance(arguments, OutsideArguments):
+            network = arguments.network
+            return shells.prepare(command, folder, network=network, read_only=read_only)
+        is_asked = arguments.is_asked
+        why = (
+            await asyncio.to_thread(self._leaving(command, folder).why_loading) if is_asked else ""
+        )
+        return shells.prepare_outside(command, is_asked=is_asked, loads_project=bool(why))
 
     async def _begin(self, arguments: RunShellArguments, live: "OutputWindow") -> ToolOutput:
         jobs = self.workspace.shells.jobs

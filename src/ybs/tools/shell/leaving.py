@@ -52,7 +52,7 @@ class Leaving:
     def why_asked(self) -> str:
         """Return why no rule lets it out; empty where one may."""
         jobs = (f"{job} runs in the background" for job in self._workspace.shells.running_jobs)
-        return self._why_loading() or next(jobs, "") or next(self._by_words(), "")
+        return self.why_loading() or next(jobs, "") or next(self._by_words(), "")
 
     def changed(self) -> tuple[str, ...]:
         """Return what was changed since the session began of all that it may load, as it is shown to the person: each file, and folders with a `/` behind.
@@ -61,7 +61,7 @@ class Leaving:
         It goes by what the system notes of a file (`st_ctime`), which no program can set. That helps who is asked, and decides
         nothing: a file system in memory notes no write by a mapping. A job could change all that is looked at.
         """
-        if not self._why_loading():
+        if not self.why_loading():
             return ()
         since, roots = self._workspace.since_ns - _STEP_NS, self._roots
         jobs = (f"whatever {job} writes" for job in self._workspace.shells.running_jobs)
@@ -70,8 +70,8 @@ class Leaving:
         )
         return (*jobs, *(spelled(f"{roots.show(Path(path))}{end}") for path, end in found))
 
-    def _why_loading(self) -> str:
-        """Return why it may load what lies in the project; empty where it is known to load nothing of it."""
+    def why_loading(self) -> str:
+        """Return why it may load what lies in the project; empty where it is known to load nothing of it, if it finds no programs there (`Shells.prepare_outside`)."""
         if not self._parts or not all(map(may_be_let_out, self._parts)):
             return "it may load any file of the project"
         number, *begun = self._workspace.repository.split() or [""]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ybs.tools.shell.watch import Watch
 
 
-#: For git and gh outside the sandbox where nobody was asked: `:` is an editor that changes nothing.
+#: For git and gh outside the sandbox that load nothing of the project: `:` is an editor that changes nothing.
 _EDITORS = ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GH_EDITOR", "EDITOR", "VISUAL")
 _NO_EDITOR = dict.fromkeys(_EDITORS, ":") | {"GIT_PAGER": "cat", "PAGER": "cat"}
 
@@ -107,14 +107,17 @@ class Shells:
             launch = replace(launch, environ={**launch.environ, **caches})
         return self.marked(launch)
 
-    def prepare_outside(self, command: str, *, is_asked: bool) -> "tuple[Launch, CommandMark]":
-        """Say the same of a command that runs as the person's own shell would, outside of any sandbox.
+    def prepare_outside(
+        self, command: str, *, is_asked: bool, loads_project: bool
+    ) -> "tuple[Launch, CommandMark]":
+        """Say the same of a command that runs outside of any sandbox, as the person's own shell would where it `loads_project`.
 
-        One that nobody `is_asked` about finds no program in the project, no other repository, and no remote on this machine. It starts
-        no editor and no pager: there is no terminal for them, and they load files of the folder that they start in. It cannot change ybs itself.
+        Any other, of which the question names no file of the project, finds no program there and no other repository. It starts
+        no editor and no pager: there is no terminal for them, and they load files of the folder that they start in. One that nobody
+        `is_asked` about reaches no remote on this machine either, and cannot change ybs itself.
         """
         environ = self._roots.host.environ
-        if is_asked:
+        if loads_project:
             return self.marked(outside(command, environ))
         from ybs.security.paths.git_settings import PROTOCOLS
         from ybs.security.paths.repository import find_repository
@@ -124,8 +127,10 @@ class Shells:
             repository = find_repository(self._roots.folder)
         except (ValueError, RuntimeError) as error:
             raise ToolError(f"The repository is another one by now: {error}") from error
-        held = {**repository.variables, "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS)}
-        launch = outside(command, {**environ_away(environ), **held, **_NO_EDITOR})
+        away = {**environ_away(environ), **repository.variables, **_NO_EDITOR}
+        if is_asked:
+            return self.marked(outside(command, away))
+        launch = outside(command, {**away, "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS)})
         around = holding_code([str(root) for root in self._roots.folders])
         return self.marked(replace(launch, argv=(*around, *launch.argv)))
 

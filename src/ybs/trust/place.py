@@ -1,0 +1,88 @@
+"""What tells a project's folder from another one that has its path later.
+
+Each record that allows something in a project (trust, rules, consent to commits, homes of its programs) holds this.
+"""
+
+import os
+import stat
+import struct
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta
+
+from ybs.config.host import Host
+
+#: The device and number of a folder, when it was made, and when git began in it; empty in records of earlier versions.
+Place: TypeAlias = Annotated[str, Meta(pattern=r"^(\d+:\d+:-?\d+:\d+)?$")]
+_SECOND = 1_000_000_000
+#: Of statx(2): the working folder, the wish for the time of birth, and where the answer has its mask and that time.
+_HERE, _BIRTH = -100, 0x800
+_FIELDS = (("=I", 0), ("=q", 0x50), ("=I", 0x58))
+
+
+def place_of(host: Host, folder: Path) -> str:
+    """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it. Raises OSError."""
+    facts = folder.stat()
+    return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_begun_at(host, folder)}"
+
+
+def lies_there(host: Host, place: str, folder: Path) -> bool:
+    """Return whether the folder that had this `place_of` lies at the path still, and no other one.
+
+    A repository is told by when it began, so it may be moved or restored from a backup; another folder by when it was made, or by its
+    number where the file system does not say.
+    """
+    number, made, begun = map(int, place.split(":")[1:])
+    if begun and (now := _begun_at(host, folder)):
+        is_cut = not (begun % _SECOND and now % _SECOND)  # many backups know whole seconds only
+        return now == begun or (is_cut and now // _SECOND == begun // _SECOND)
+    try:
+        now = made_at(folder)
+        return now == made if now and made else folder.stat().st_ino == number
+    except OSError:
+        return False
+
+
+def is_kept_for(host: Host, folder: Path, place: str, kept_ns: int) -> bool:
+    """Return whether what was kept for a folder at that time is for the one that lies there now.
+
+    A record of an earlier version has no place. It is, if the folder and the repository around it were made before it was kept.
+    """
+    if place:
+        return lies_there(host, place, folder)
+    try:
+        made, begun = map(int, place_of(host, folder).split(":")[2:])
+    except OSError:
+        return False
+    return made > 0 and max(made, begun) <= kept_ns
+
+
+def _begun_at(host: Host, folder: Path) -> int:
+    """Return when the repository around a folder began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
+    home = host.home.resolve()
+    for each in (folder, *folder.parents):
+        if home.is_relative_to(each):
+            break
+        for name in (".git/description", ".git"):
+            with suppress(OSError):
+                facts = (each / name).lstat()
+                if stat.S_ISREG(facts.st_mode):
+                    return facts.st_mtime_ns
+    return 0
+
+
+def made_at(folder: Path) -> int:
+    """Return when a folder was made, in nanoseconds; 0 where the file system does not say. A number is given again once it is free. Raises OSError."""
+    if sys.platform != "linux":
+        return int(getattr(folder.stat(), "st_birthtime", 0) * _SECOND)
+    import ctypes  # it takes some milliseconds, and few projects are trusted that are no repositories
+
+    facts = ctypes.create_string_buffer(256)  # statx(2)
+    statx = getattr(ctypes.CDLL(None), "statx", None)
+    if statx is None or statx(_HERE, os.fsencode(folder), 0, _BIRTH, facts):
+        return 0
+    mask, seconds, nanoseconds = (struct.unpack_from(f, facts, at)[0] for f, at in _FIELDS)
+    return seconds * _SECOND + nanoseconds if mask & _BIRTH else 0
