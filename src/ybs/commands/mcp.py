@@ -139,7 +139,7 @@ async def _logout(session: Session, each: Connection) -> Reply:
 
 def prompts_of(session: Session) -> Iterator[SlashCommand]:
     """Yield the prompts of the servers as commands, called `mcp__SERVER__PROMPT`."""
-    if not session.environment.has_mcp():
+    if not session.config.mcpServers or not session.environment.has_mcp():
         return
     for each in session.environment.mcp.connections.values():
         others = Owner.PLUGIN if each.server.root else Owner.PROJECT
