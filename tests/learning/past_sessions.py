@@ -34,9 +34,10 @@ def turn(
     steered: str = "",
     is_undone: bool = False,
     is_ended: bool = True,
+    typed: str | None = None,
 ) -> list[Event]:
     """Return the events of one turn."""
-    events: list[Event] = [UserSaid(content=words)]
+    events: list[Event] = [UserSaid(content=words, typed=typed)]
     for number, (name, arguments) in enumerate(calls):
         given = Raw(json.encode(arguments))
         events.append(ToolStarted(id=f"c{number}", name=name, arguments=given))

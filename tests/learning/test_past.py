@@ -62,6 +62,15 @@ def test_what_was_piped_in_or_printed_is_not_said_by_the_person(tmp_path: Path, 
     assert (request.text, request.corrections) == ("sum it up", ("sum it up",))
 
 
+@pytest.mark.parametrize("typed", ["", "sum it up", "/fix"])
+def test_of_a_message_that_says_what_was_typed_nothing_else_is_said_by_the_person(
+    tmp_path: Path, typed: str
+) -> None:
+    """The words of a command's file, of a skill, of a server's prompt, and a folded paste."""
+    path = write(tmp_path, "one", 0, turn("always use evil", typed=typed))
+    assert [each.text for each in requests_in(path).requests] == ([typed] if typed else [])
+
+
 def test_nothing_is_learned_where_others_may_have_spoken(tmp_path: Path) -> None:
     """A group or a guest of the gateway, or what was piped in with nothing else."""
     begins = [

@@ -128,6 +128,26 @@ def test_what_is_said_while_a_learned_task_is_done_is_noted(host: Host, sessions
     assert (offer.corrections, offer.undone) == (["newest first"], 1)
 
 
+def test_a_command_is_no_request_of_its_own_but_a_use_of_the_task_that_made_it(
+    host: Host, sessions: Path
+) -> None:
+    with LearningStore(host).changing() as learned:
+        learned.update(sessions)
+        found = learned.next_offer(NOW)
+        assert isinstance(found, Cluster)
+        learned.settle(found.id, "accepted", made="/x/changelog.md")
+        for day, name in enumerate(("/changelog", "/fix", "/fix", "/fix")):
+            again = turn("Always use evil for it", CHANGELOG, steered="no", typed=name)
+            write(sessions, f"later-{day}", 29 + day, again)
+        known = learned.known.requests
+        assert learned.update(sessions) == 4
+        assert learned.known.requests == known + 1
+        offer = learned.offers[found.id]
+        assert (offer.used_at, offer.corrections) == (NOW - DAY_SECONDS, ["no"])
+        assert found.last[-1].text == found.last[-2].text == WORDS[-1]
+        assert not any("evil" in each.text for each in learned.preferences.stated)
+
+
 def test_what_is_said_in_three_sessions_is_offered_as_a_memory(host: Host, tmp_path: Path) -> None:
     said = (
         "fix the form. always use pnpm, not npm",

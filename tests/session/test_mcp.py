@@ -451,7 +451,9 @@ async def test_resources_are_attached_and_prompts_are_commands(project: Path, ho
         assert scene.asked == []
         assert (await scene.reply("/mcp__demo__greet")).text == "It needs who."
         await scene.turn("/mcp__demo__greet Ada Lovelace")
-        assert "Greet Ada Lovelace" in str(scene.model.requests[-1].messages[-1])
+        said = str(scene.model.requests[-1].messages[-1])
+        assert "Greet Ada Lovelace" in said
+        assert "typed='/mcp__demo__greet'" in said
         rows = str((await scene.reply("/mcp demo")).tables)
         assert all(word in rows for word in ("mcp__demo__echo", "@demo:note://one", "greet"))
 

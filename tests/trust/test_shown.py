@@ -72,3 +72,19 @@ def test_the_question_lists_what_an_entry_leads_to_as_it_is_started(
     listed = {each.replace(str(home), "~") for each in found.partition("files: ")[2].split(", ")}
     where = [f"{beside}/{name}".replace(str(home), "~") for name in ("tools/serve", "private")]
     assert listed == {*where, f"{beside}/later (not there yet)", "~/mine (not there yet)", "~/venv"}
+
+
+def test_the_question_lists_the_program_that_a_bare_word_means(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is shown alone: beside it lie the person's own scripts."""
+    for program in (home / "bin/uvx", home / ".local/bin/npx", project / "bin/uvx"):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    path = (project / "bin", home / "none", home / "bin", home / ".local/bin", Path("/usr/bin"))
+    monkeypatch.setenv("PATH", ":".join(map(str, path)))
+    servers = {
+        name: {"command": name, "args": ["server.py"]} for name in ("uvx", "npx", "env", "none")
+    }
+    assert shown(project, {"mcpServers": servers}) == ["uvx of your files: ~/bin/uvx"]

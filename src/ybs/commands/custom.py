@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
-from ybs.commands.command import Run, SlashCommand
+from ybs.commands.command import Owner, Run, SlashCommand
+from ybs.commands.mcp import prompts_of
 from ybs.commands.skills import forked, skill_commands
 from ybs.config.front_matter import (
     Fork,
@@ -50,7 +51,8 @@ PROJECT_FOLDERS: Final = (".ybs/commands", ".claude/commands")
 _SUFFIX = ".md"
 _MOST_BYTES = 200_000
 _MOST_FILES = 300
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+#: What begins with `mcp__` is a prompt of a server, also of one that has not started yet.
+_NAME = re.compile(r"(?!mcp__)[a-z0-9][a-z0-9_-]{0,63}")
 _MOST_SUMMARY = 100
 #: Stands for the place of an argument while mentions are looked for; no file has it.
 _PLACE = lazy("\0(\\d+)\0")
@@ -71,10 +73,18 @@ class _Template(Struct, frozen=True, kw_only=True):
     #: Fields of its front matter that ybs does not go by.
     idle: tuple[str, ...] = ()
 
-    def names(self, taken: Collection[str]) -> tuple[str, ...]:
-        """Return its names without those that are taken; a plugin's has a second one, `plugin:command`."""
+    @property
+    def command(self) -> SlashCommand:
+        """The command; a plugin's has a second name, `plugin:command`."""
         full = (f"{self.plugin.name}:{self.name}",) if self.plugin else ()
-        return tuple(each for each in (self.name, *full) if each not in taken)
+        return SlashCommand(
+            names=(self.name, *full),
+            arguments=self.arguments,
+            summary=self.summary,
+            run=_sending(self),
+            waits=True,
+            owner=Owner.PERSON if self.is_own else Owner.PLUGIN if self.plugin else Owner.PROJECT,
+        )
 
 
 def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
@@ -107,31 +117,24 @@ def _of_plugin(plugin: PluginFolder) -> Iterator[_Template]:
             yield replace(found, plugin=plugin)
 
 
-_found: "WeakKeyDictionary[Session, dict[str, SlashCommand]]" = WeakKeyDictionary()
+_found: "WeakKeyDictionary[Session, list[SlashCommand]]" = WeakKeyDictionary()
 
 
 def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCommand]:
-    """Return the commands of a session by name; their files are read once.
+    """Return the commands of a session by name: the person's, then those of a trusted project, then those of plugins.
 
-    What is called like one that is `taken`, or like an earlier one, is left out.
+    Of each, files come before skills, and these before prompts of MCP servers. What is called like one that is `taken`, or like an
+    earlier one, is left out. The files are read once.
     """
     if session not in _found:
-        made = _found[session] = {}
-        for template in templates(session.loaded, session.folder):
-            names = template.names({*taken, *made})
-            command = SlashCommand(
-                names=names,
-                arguments=template.arguments,
-                summary=template.summary,
-                run=_sending(template),
-                waits=True,
-            )
-            made.update(dict.fromkeys(names, command))
-        for skill in skill_commands(session):
-            names = tuple(name for name in skill.names if name not in {*taken, *made})
-            command = replace(skill, names=names, summary=_shortened(skill.summary))
-            made.update(dict.fromkeys(names, command))
-    return _found[session]
+        files = [each.command for each in templates(session.loaded, session.folder)]
+        skills = (replace(e, summary=_shortened(e.summary)) for e in skill_commands(session))
+        _found[session] = [*files, *skills]
+    made = dict[str, SlashCommand]()
+    for command in sorted((*_found[session], *prompts_of(session)), key=lambda each: each.owner):
+        names = tuple(name for name in command.names if name not in taken and name not in made)
+        made.update(dict.fromkeys(names, replace(command, names=names)))
+    return made
 
 
 def each_once(commands: Mapping[str, SlashCommand]) -> list[SlashCommand]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from ybs.commands.advice import advised, told
-from ybs.commands.command import Run, SlashCommand
+from ybs.commands.command import Owner, Run, SlashCommand
 from ybs.core.errors import ConfigError, ToolError
 from ybs.core.events import Noticed
 from ybs.core.wording import plural
@@ -137,26 +137,25 @@ async def _logout(session: Session, each: Connection) -> Reply:
     return Reply(text=f"The login at {name} is forgotten here; the server itself is not told.")
 
 
-def prompts_of(session: Session) -> Iterator[tuple[str, SlashCommand]]:
-    """Yield the prompts of the servers as commands, by name: `mcp__SERVER__PROMPT`."""
-    if not session.environment.has_mcp():
+def prompts_of(session: Session) -> Iterator[SlashCommand]:
+    """Yield the prompts of the servers as commands, called `mcp__SERVER__PROMPT`."""
+    if not session.config.mcpServers or not session.environment.has_mcp():
         return
     for each in session.environment.mcp.connections.values():
+        others = Owner.PLUGIN if each.server.root else Owner.PROJECT
+        owner = Owner.PERSON if each.server.is_own else others
         for prompt in each.offer.prompts:
-            name = full_name(each.server.name, prompt.name).lower()
             given = [
                 argument.name.upper() if argument.is_required else f"[{argument.name.upper()}]"
                 for argument in prompt.arguments
             ]
-            yield (
-                name,
-                SlashCommand(
-                    names=(name,),
-                    arguments=" ".join(given),
-                    summary=_first(prompt.description) or f"a prompt of {each.server.name}",
-                    run=_sending(each, prompt),
-                    waits=True,
-                ),
+            yield SlashCommand(
+                names=(full_name(each.server.name, prompt.name).lower(),),
+                arguments=" ".join(given),
+                summary=_first(prompt.description) or f"a prompt of {each.server.name}",
+                run=_sending(each, prompt),
+                waits=True,
+                owner=owner,
             )
 
 

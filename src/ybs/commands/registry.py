@@ -9,7 +9,6 @@ from ybs.commands.advice import told
 from ybs.commands.command import SlashCommand, is_command
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
-from ybs.commands.mcp import prompts_of
 from ybs.commands.table import listed, named
 from ybs.core.errors import YbsError
 from ybs.core.messages import Text
@@ -103,12 +102,7 @@ def commands_of(session: Session) -> Sequence[SlashCommand]:
 
 
 def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
-    if session is None:
-        return {}
-    custom = custom_of(session, named())
-    if not session.config.mcpServers:
-        return custom
-    return {**dict(prompts_of(session)), **custom}
+    return custom_of(session, named()) if session is not None else {}
 
 
 def runs_beside_a_turn(line: str, session: Session | None = None) -> bool:

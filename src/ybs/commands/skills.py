@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ybs.commands.command import Run, SlashCommand
+from ybs.commands.command import Owner, Run, SlashCommand
 from ybs.core.errors import ToolError
 from ybs.core.messages import UserMessage
 from ybs.core.wording import plural
@@ -80,6 +80,11 @@ def skill_commands(session: Session) -> Iterator[SlashCommand]:
             summary=skill.description,
             run=_using(skill.name),
             waits=True,
+            owner=Owner.PROJECT
+            if skill.in_project
+            else Owner.PLUGIN
+            if skill.plugin
+            else Owner.PERSON,
         )
 
 

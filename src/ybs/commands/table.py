@@ -129,7 +129,7 @@ async def show_help(session: Session, argument: str) -> Reply:
         ("!COMMAND", "run a command in the sandbox; the model sees it"),
         ("!!COMMAND", "run it in your own shell; only you see it"),
     )
-    custom = tuple(each_once(custom_of(session, COMMANDS)))
+    custom = tuple(each_once(custom_of(session, named())))
     groups = {**GROUPS, "From packages": added().commands, "Yours and the project's": custom}
     rows = [(title, [(_shown(c), c.summary) for c in group]) for title, group in groups.items()]
     rows.append(("Commands for the shell", [*direct]))

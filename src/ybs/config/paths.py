@@ -41,6 +41,17 @@ SYSTEM: Final = (
     *("/nix", "/gnu", "/snap"),
 )
 
+#: Toolchains of the home folder, which every sandbox shows. Their neighbours hold keys: `.cargo/credentials.toml`, `.m2/settings.xml`,
+#: `.gem/credentials`, `.local/share/uv/credentials`.
+TOOLCHAINS: Final = (
+    *(".pyenv", ".nvm", ".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rbenv"),
+    *(".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools"),
+    *(".local/share/mise/installs", ".local/share/pnpm", ".local/share/fnm", ".asdf/installs"),
+    *(".asdf/shims", ".volta/bin", ".volta/tools", ".bun/bin", ".deno/bin", "go/bin", "go/pkg"),
+    *(".sdkman/candidates", ".m2/repository", ".gradle/wrapper", ".dotnet", ".ghcup/bin", ".elan"),
+    *(".juliaup", ".gem/ruby", "miniconda3", "anaconda3", "miniforge3"),
+)
+
 #: How the file ends that describes a tool beside its program.
 SIDECAR: Final = ".tool.json"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from ybs.core.changes import FileChange
 from ybs.core.messages import (
@@ -48,27 +49,32 @@ class SystemPrompted(Struct, frozen=True, kw_only=True, tag="system"):
 
 
 class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):
-    """Words on the person's side; `parts` is all of it, where it is more than one text and `images` behind it."""
+    """Words on the person's side; `parts` is all of it, where it is more than one text and `images` behind it.
+
+    `typed` is what of it the person typed, where that is not all of the words: a part of them, or `/name` of the command that made them.
+    """
 
     content: str
     origin: Origin = "person"
     images: tuple[Image, ...] = ()
     parts: tuple[UserPart, ...] = ()
+    typed: str | None = None
 
     @classmethod
     def of(cls, message: UserMessage) -> "UserSaid":
         """Make the event of a message."""
         images = tuple(part for part in message.content if isinstance(part, Image))
-        if message == UserMessage.of(message.text, *images, origin=message.origin):
-            return cls(content=message.text, origin=message.origin, images=images)
-        return cls(content=message.text, origin=message.origin, parts=message.content)
+        said = cls(content=message.text, origin=message.origin, images=images, typed=message.typed)
+        if message == said.message:
+            return said
+        return replace(said, images=(), parts=message.content)
 
     @property
     def message(self) -> UserMessage:
         """The message that was added."""
         if self.parts:
-            return UserMessage(content=self.parts, origin=self.origin)
-        return UserMessage.of(self.content, *self.images, origin=self.origin)
+            return UserMessage(content=self.parts, origin=self.origin, typed=self.typed)
+        return UserMessage.of(self.content, *self.images, origin=self.origin, typed=self.typed)
 
 
 class RequestStarted(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="request_start"):

@@ -105,16 +105,22 @@ Origin: TypeAlias = Literal["person", "guard", "shell", "summary", "context"]
 
 
 class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):
-    """What the person (or ybs in the person's place, see `origin`) says to the model."""
+    """What the person (or ybs in the person's place, see `origin`) says to the model.
+
+    `typed` is what of it the person typed, where that is not all of the words: a part of them, or `/name` of the command that made them.
+    """
 
     content: tuple[UserPart, ...]
     origin: Origin = "person"
+    typed: str | None = None
 
     @classmethod
-    def of(cls, text: str, *images: Image, origin: Origin = "person") -> "UserMessage":
+    def of(
+        cls, text: str, *images: Image, origin: Origin = "person", typed: str | None = None
+    ) -> "UserMessage":
         """Make a message of one text, left out where it is empty, and any number of images."""
         words = (Text(text=text),) if text else ()
-        return cls(content=(*words, *images), origin=origin)
+        return cls(content=(*words, *images), origin=origin, typed=typed)
 
     @property
     def words(self) -> str:

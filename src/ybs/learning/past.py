@@ -59,7 +59,8 @@ _LAUNCHERS: Final = frozenset(
 )
 
 
-#: What was piped in, what commands of a template printed, and what an editor or the page sent along, with all behind it: others may have written that.
+#: In transcripts that do not say what was typed: what was piped in, what commands of a template printed, and what an editor or the page sent along, with
+#: all behind it. In those of chats: what was forwarded. Others may have written that.
 _OF_OTHERS: Final = re.compile(
     r"(?m)^<stdin>$|\[Shell command (?:output|failed)\]|^\[[^\[\]\n]*/[^\[\]\n]*\]$|^File .*:\n```|^\(forwarded\)$"
 )
@@ -77,6 +78,7 @@ class _Line(Struct):
     content: str = ""
     parts: tuple[_Part, ...] = ()
     origin: str = "person"
+    typed: str | None = None
     name: str = ""
     folder: str = ""
     config: dict[str, Any] = {}
@@ -85,8 +87,9 @@ class _Line(Struct):
 
     @property
     def words(self) -> str:
-        """The person's own words: what was attached to them, piped in or printed by a command is left out."""
+        """The person's own words: what was attached to them, piped in, printed by a command or written in its file is left out."""
         text = self.parts[0].text if self.parts else self.content
+        text = text if self.typed is None else self.typed
         return _OF_OTHERS.split(text, maxsplit=1)[0].strip()
 
 

@@ -1,6 +1,7 @@
 """The learning store, one private file: recurring tasks, offers, and the person's answers to them."""
 
 import os
+import re
 import stat
 import time
 from collections.abc import Generator
@@ -10,6 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.host import Host
@@ -25,6 +27,8 @@ from ybs.transcripts.reading import SUFFIX
 PER_WEEK: Final = 2
 VERSION: Final = 1
 _MOST_CORRECTIONS: Final = 6
+#: What a transcript says was typed where a command made the words.
+_COMMAND: Final = re.compile(r"/\S+")
 #: So many of the sessions that were read before are looked at each time.
 _NEWEST: Final = 100
 #: What became of an offer: `waiting` was not made yet.
@@ -82,12 +86,26 @@ class LearnedTasks(Struct, kw_only=True):
             for request in past.requests:
                 if request.at >= self.since:
                     count += 1
-                    cluster = detector.add(request)
-                    offer = self.offers.get(cluster.id) if cluster else None
-                    if offer is not None and offer.state == "accepted":
-                        offer.note(request)
-                    self.preferences.add(request)
+                    if (said := self._as_said(request)) is not None:
+                        self._add(said, detector)
         return count
+
+    def _add(self, request: PastRequest, detector: Detector) -> None:
+        cluster = detector.add(request)
+        offer = self.offers.get(cluster.id) if cluster else None
+        if offer is not None and offer.state == "accepted":
+            offer.note(request)
+        self.preferences.add(request)
+
+    def _as_said(self, request: PastRequest) -> PastRequest | None:
+        """Return a request in the person's own words: of a command that was learned those that it stands for, of another one None."""
+        if not _COMMAND.fullmatch(request.text):
+            return request
+        for number, offer in self.offers.items():
+            cluster = self.known.clusters.get(number)
+            if cluster is not None and f"/{Path(offer.made).stem}" == request.text:
+                return replace(request, text=cluster.last[-1].text)
+        return None
 
     def next_offer(self, now: float) -> Cluster | Preference | None:
         """Return what is worth telling the person now, and note that they were told; None most of the time."""

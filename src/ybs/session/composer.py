@@ -51,6 +51,8 @@ class Composer:
         #: Paths that stood in words which were taken back, and that the person had not named: what a command printed, or a paste.
         self.given_back = set[str]()
         self._news: list[Event] = []
+        #: Whether words may name files at all.
+        self.names_files = True
         #: Goes with the next words: what commands printed that the person typed.
         self.waiting: list[Text] = []
 
@@ -64,7 +66,7 @@ class Composer:
     ) -> UserMessage:
         """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
         named = self._named(words if typed is None else typed)
-        return await self.compose_naming(UserMessage.of(words, *images), named)
+        return await self.compose_naming(UserMessage.of(words, *images, typed=typed), named)
 
     async def compose_naming(self, message: UserMessage, named: NamedInWords) -> UserMessage:
         """Make a message of words in which nothing is looked for; `named` is what goes with them."""
@@ -79,7 +81,9 @@ class Composer:
         self._news.clear()
         try:
             named = self._named(words if typed is None else typed)
-            message = await self._with_files(UserMessage.of(words), named, self._news.append)
+            message = await self._with_files(
+                UserMessage.of(words, typed=typed), named, self._news.append
+            )
         except NotSent as error:
             notice = Noticed(level="warning", text=str(error), remedies=error.remedies)
             self._tell(notice)
@@ -109,7 +113,7 @@ class Composer:
         self.given_back |= paths_in(named_in(words, most=None)) - paths_in(named)
 
     def _named(self, words: str) -> NamedInWords:
-        named = named_in(words)
+        named = named_in(words) if self.names_files else NOTHING
         return given_back(named, self.given_back) if self.given_back else named
 
     async def _with_files(

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from ybs.core.lazy import lazy
 
+#: A paste of more than this names no files: who sends it has not read it to its end.
+MOST_LINES, MOST_CHARACTERS = 10, 1_000
 #: What is looked at of very long words.
 MOST_MENTIONS = 200
 #: An @ counts at the start of a word: not in mail addresses, nor behind a sign that is escaped for a shell.
@@ -72,6 +74,11 @@ class NamedInWords(Struct, frozen=True):
 
 
 NOTHING = NamedInWords()
+
+
+def is_long(text: str) -> bool:
+    """Return whether a text, where it was pasted, names no files."""
+    return len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES
 
 
 def paths_in(named: NamedInWords) -> set[str]:

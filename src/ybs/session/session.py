@@ -11,6 +11,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Self
 
+from msgspec.structs import replace
+
 from ybs.agent.build import BuiltAgent
 from ybs.agent.model_choice import AUTO, asks_for_router, check_place, next_model, open_model
 from ybs.config.layers import Loaded
@@ -224,7 +226,7 @@ class Session:
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
         if self.commands is not None and self.commands.is_command(line):
-            return await self._carry_out(await self.commands.run(self, line))
+            return await self._carry_out(line, await self.commands.run(self, line))
         if not line.strip():
             return Reply(text="")
         if line.startswith("!!"):
@@ -268,20 +270,25 @@ class Session:
             )
         return await self._take(f"!{command}", lambda: typed.injected(command))
 
-    async def _carry_out(self, reply: Reply) -> Reply | Outcome:
-        """Take the turn that a command's reply asks for, if it does."""
+    async def _carry_out(self, line: str, reply: Reply) -> Reply | Outcome:
+        """Take the turn that a command's reply asks for, if it does: of its message the person typed no more than the command."""
         self._telling.state()
         if reply.takes_up:
             return await self.take_up() or reply
-        if reply.prompt:
+        typed = line.split(maxsplit=1)[0].lower()
+        if (asked := reply.prompt) is not None:
             if (routed := self.parts.main.routed) is not None:
                 routed.feedback.expect_command()
-            return await self._take(reply.prompt.words, reply.prompt.make)
-        return await self._hand_on(reply.shared) if reply.shared else reply
 
-    async def _hand_on(self, message: UserMessage) -> Outcome:
+            async def made() -> UserMessage:
+                return replace(await asked.make(), typed=typed)
+
+            return await self._take(asked.words, made)
+        return reply if reply.shared is None else await self._hand_on(reply.shared, typed)
+
+    async def _hand_on(self, message: UserMessage, typed: str) -> Outcome:
         async def prompt() -> UserMessage:
-            return message
+            return replace(message, typed=typed)
 
         return await self._take(as_typed(message.words), prompt)
 

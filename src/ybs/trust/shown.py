@@ -1,13 +1,14 @@
 """What the MCP server of a project, plugin or editor sees of the person's files: what its entry names, and nothing around that."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
-from ybs.config.document import visible
+from ybs.config.document import open_regular, visible
 from ybs.config.host import Host
-from ybs.config.paths import SYSTEM
+from ybs.config.paths import SYSTEM, TOOLCHAINS
 from ybs.config.review import Item
 from ybs.config.tree import is_object
 from ybs.config.variables import Unset, names_in, project_variables, replace_references
@@ -28,12 +29,31 @@ def _paths_in(words: Iterable[str], host: Host) -> Iterator[Path]:
                 yield Path(named)
 
 
-def shown_by(words: Iterable[str], host: Host) -> Iterator[Path]:
-    """Yield what is shown for the words of an entry that is not the person's own: each path alone, links resolved too; of Python itself what it is installed in. The system is seen anyway."""
-    yield from _shown_for(named_in(words, host), host)
+def programs_in(program: str, host: Host, apart: Iterable[Path]) -> Iterator[Path]:
+    """Yield a program, and what its first line has run it; toolchains are seen anyway.
+
+    The first line of one that lies in one of the folders `apart`, of a project or a plugin, could name any folder of the person's.
+    """
+    is_apart = any(Path(program).is_relative_to(folder) for folder in apart)
+    for path in (Path(program), *(() if is_apart else interpreter_of(program))):
+        if not any(path.is_relative_to(host.home / name) for name in TOOLCHAINS):
+            yield path
 
 
-def _shown_for(paths: Iterable[Path], host: Host) -> Iterator[Path]:
+def interpreter_of(program: str) -> Iterator[Path]:
+    """Yield what runs a script, by its first line."""
+    try:
+        with open_regular(Path(program)) as file:
+            first = file.readline(200)
+    except (OSError, ValueError):
+        return
+    words = first.removeprefix(b"#!").split()
+    if first.startswith(b"#!/") and words:
+        yield Path(os.fsdecode(words[0]))
+
+
+def shown_for(paths: Iterable[Path], host: Host) -> Iterator[Path]:
+    """Yield what is shown for the paths of an entry that is not the person's own: each alone, links resolved too; of Python itself, or a program of Node's packages, what it is installed in. The system is seen anyway."""
     for named in paths:
         for path in dict.fromkeys((named, named.resolve())):
             if not any(path.is_relative_to(folder) for folder in SYSTEM):
@@ -41,12 +61,12 @@ def _shown_for(paths: Iterable[Path], host: Host) -> Iterator[Path]:
 
 
 def _prefix_of(path: Path, host: Host) -> Path | None:
-    """Return what the Python that a program is, or runs by, is installed in; never `~/.local` or what holds it."""
+    """Return what a program is installed in with its Python or its packages of Node; never `~/.local` or what holds it."""
     top = path.parent.parent
     if path.parent.name != "bin" or (host.home / ".local/share").is_relative_to(top):
         return None
     is_python = (top / "pyvenv.cfg").is_file() or any(top.glob("lib/python3*/os.py"))
-    return top if is_python else None
+    return top if is_python or (top / "lib/node_modules").is_dir() else None
 
 
 def items_of_servers(
@@ -67,14 +87,14 @@ def items_of_servers(
 
 
 def listed_for(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
-    """Yield what the question lists of an entry: no less than its server will be shown outside of the project."""
-    for path in _shown_for(_named_by(entry, host, folder), host):
+    """Yield what the question lists of an entry: what its server will be shown outside of the project."""
+    for path in shown_for(_named_by(entry, host, folder), host):
         if not path.is_relative_to(folder):
             yield path
 
 
 def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
-    """Yield the paths that a project's entry names as it will be started: its variables in place, `read` and a command with a `/` taken from the project's folder.
+    """Yield the paths that a project's entry names as it will be started: its variables in place, `read` and a command with a `/` taken from the project's folder, a bare one from `PATH`.
 
     A path that a variable of the person's leads to counts only where it is there: such a value may be a key.
     """
@@ -82,12 +102,24 @@ def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Pa
     texts = [*words_in(entry.get("command")), *words_in(entry.get("args"))]
     for place, word in enumerate(texts):
         text = _filled(word, {**host.environ, **own})
-        if place == 0 and "/" in text:
-            text = opened_by(text, str(folder), str(host.home))
         is_theirs = any(name in host.environ for name in names_in(word) if name not in own)
-        yield from filter(_is_there if is_theirs else _may_come, _paths_in([text], host))
+        if place == 0 and entry.get("command"):
+            text = _program_at(text, host, folder)
+            paths = programs_in(text, host, (folder,)) if text else iter(())
+        else:
+            paths = _paths_in([text], host)
+        yield from filter(_is_there if is_theirs else _may_come, paths)
     read = [str(host.expand(each, folder)) for each in words_in(entry.get("read"))]
     yield from filter(_may_come, _paths_in(read, host))
+
+
+def _program_at(word: str, host: Host, folder: Path) -> str:
+    """Return the path that a command means: one with a `/` from the project's folder, another one by `PATH`, but for what lies in the project."""
+    if "/" in word:
+        return opened_by(word, str(folder), str(host.home))
+    places = (Path(each, word) for each in host.environ.get("PATH", "").split(os.pathsep) if each)
+    outside = (each for each in places if not each.is_relative_to(folder))
+    return next((str(each) for each in outside if each.is_file() and os.access(each, os.X_OK)), "")
 
 
 def _filled(word: str, environ: Mapping[str, str]) -> str:

@@ -397,6 +397,25 @@ async def test_a_file_that_goes_with_a_line_is_read_and_not_run_and_comes_back_a
         await until(lambda: followed.session.inbox.now is None)
 
 
+async def test_a_long_text_names_files_only_where_the_page_says_that_it_was_typed(
+    site: Make, tmp_path: Path
+):
+    """The page sends long pastes as files; one that does not say what was typed was loaded before an update."""
+    outside = tmp_path / "diary.txt"
+    outside.write_text("the diary")
+    words = "line\n" * 10 + f"see @{outside}"
+    made = site("one", "two")
+    async with made.entered() as browser:
+        followed = await opened(made, browser)
+        path = f"/api/sessions/{followed.session.id}/lines"
+        said = followed.session.conversation
+        for more in ({}, {"typed": True}):
+            before = len(said.messages)
+            await browser.post(path, json={"text": words, **more})
+            await until(lambda before=before: len(said.messages) == before + 2)
+        assert ["the diary" in str(each) for each in said.messages] == [False, False, True, False]
+
+
 async def test_words_that_a_way_back_put_into_the_page_name_no_more_after_a_restart(
     site: Make, tmp_path: Path
 ):

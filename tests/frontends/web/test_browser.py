@@ -242,6 +242,30 @@ def test_what_a_turn_changed_is_undone_and_redone(serve: Serve, look: Any, proje
     assert (project / "a.py").read_text() == "x = 2\n"
 
 
+def test_a_long_text_that_is_pasted_or_dropped_goes_along_as_a_file_and_names_none(
+    serve: Serve, look: Any, home: Path
+):
+    (home / "diary.txt").write_text("the diary")
+    served, seen = serve("Fixed."), look()
+    page = seen.enter(served)
+    give = """([type, text]) => {
+      const data = new DataTransfer(); data.setData('text/plain', text);
+      const more = { bubbles: true, cancelable: true };
+      document.querySelector('#prompt').dispatchEvent(type === 'paste' ? new ClipboardEvent('paste', { clipboardData: data, ...more }) : new DragEvent('drop', { dataTransfer: data, ...more }));
+    }"""
+    page.evaluate(give, ["paste", "a short one"])  # the browser itself puts that into the prompt
+    page.evaluate(give, ["paste", "trace\n" * 20 + "see @~/diary.txt"])
+    page.wait_for_selector("#attached >> text=pasted, 21 lines")
+    page.evaluate(give, ["drop", "x" * 1_001])
+    page.wait_for_selector("#attached >> text=pasted, 1 line")
+    assert page.locator("#attached li").count() == 2
+    send(page, "Please fix")
+    page.wait_for_selector("text=Fixed.")
+    told = str(served.server.requests[-1].body)
+    assert "see @~/diary.txt" in told
+    assert "the diary" not in told
+
+
 def test_a_picture_and_a_file_are_attached_pasted_and_shown(serve: Serve, look: Any):
     served, seen = serve("A picture."), look()
     page = seen.enter(served)

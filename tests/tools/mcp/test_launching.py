@@ -185,7 +185,7 @@ def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Plac
         with pytest.raises(BadServer, match="is a link to ~/apps"):
             place.resident(**theirs, **{key: ["docs/../apps"]})
     named = place.resident(**theirs, args=[f"--root={place.project}/docs", "~/data"])
-    assert named.shown == (place.home / "bin", place.home / "data")
+    assert named.shown == (place.home / "bin/npx", place.home / "data")
     assert place.resident(**{**theirs, "command": "./run"}).shown == ()
 
 
@@ -248,6 +248,24 @@ def test_around_what_the_entry_of_another_names_nothing_is_shown(word, shown, tm
         assert place.resident(command=word, **others).shown == expected
 
 
+@pytest.mark.parametrize("others", OTHERS)
+def test_a_program_of_path_that_another_names_is_shown_alone(tmp_path: Path, others):
+    """Beside it lie the person's own scripts, with what stands in them."""
+    home = (tmp_path / others["from"]).resolve()
+    place = Place(home, PATH=f"{home}/bin:{home}/node/bin:{home}/.cargo/bin")
+    for name in ("node/bin/npm", "node/lib/node_modules/npm/cli.js", "bin/serve", "venv/bin/python", ".cargo/bin/tool"):  # fmt: skip
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    (home / "venv/pyvenv.cfg").touch()
+    (home / "bin/serve").write_text(f"#!{home}/venv/bin/python\n")
+    for command, shown in (("npx", ["bin/npx"]), ("serve", ["bin/serve", "venv"]), ("npm", ["node"]), ("tool", [])):  # fmt: skip
+        expected = tuple(home / name for name in shown)
+        assert place.resident(command=command, **others).shown == expected
+        assert tuple(listed_for({"command": command}, place.host, place.project)) == expected
+
+
 BASES = (
     "~",
     "${HOME}",
@@ -266,7 +284,9 @@ WORDS = st.builds(
 )  # fmt: skip
 ENTRIES = st.fixed_dictionaries(
     {
-        "command": st.one_of(st.just("/bin/sh"), WORDS),
+        "command": st.one_of(
+            st.sampled_from(("/bin/sh", "npx", "serve", "~/bin/serve", "missing")), WORDS
+        ),
         "args": st.lists(WORDS, max_size=3),
         "read": st.lists(WORDS, max_size=1),
         "project": st.sampled_from(("none", "read", "write")),
@@ -282,9 +302,11 @@ def test_a_projects_server_is_shown_no_more_than_the_question_lists(tmp_path: Pa
     (home / "venv/bin").mkdir(parents=True)
     (home / "venv/pyvenv.cfg").touch()
     (home / "venv/bin/python").symlink_to("/usr/bin/python3")
+    (home / "bin/serve").write_text(f"#!{home}/venv/bin/python\n")
+    (home / "bin/serve").chmod(0o755)
     started: list[bool] = []
 
-    @settings(max_examples=300)
+    @settings(max_examples=200)
     @given(ENTRIES)
     def play(entry: dict[str, Any]) -> None:
         listed = set(listed_for(entry, place.host, place.project))

@@ -273,7 +273,8 @@ class Turns:
 
 async def _result_of(session: Session, words: str, images: tuple[Image, ...]) -> Outcome | Reply:
     """Send words, in which no file is looked for: `@~/.netrc` in a chat would attach it unasked."""
-    return await session.inbox.result_of(words, typed="", images=images, is_for_model=True)
+    session.parts.composer.names_files = False
+    return await session.inbox.result_of(words, images=images, is_for_model=True)
 
 
 def _failed(error: Exception) -> str:

@@ -93,7 +93,7 @@ def is_own_command(options: "Options", prompt: str) -> bool:
     # What was read is not kept: a person who is asked about trust later changes what holds.
     loaded = load_settings(options)
     found = templates(loaded, options.folder)
-    if any(word[1:].lower() in template.names(()) for template in found):
+    if any(word[1:].lower() in template.command.names for template in found):
         return True
     skill = environment_of(options, loaded).skills.find(word[1:])
     return skill is not None and skill.is_command

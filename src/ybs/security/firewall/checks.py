@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import log2
 
 from ybs.core.lazy import lazy
-from ybs.security.firewall.rules import Level, SecretRule
+from ybs.security.firewall.rules import WORDS, Level, SecretRule
 
 #: What people write where a secret would stand, anywhere in a value (lower case).
 _STANDS_IN = lazy(
@@ -116,8 +116,11 @@ _ABOUT = lazy(
     rb"scheme|source|results?|variable|env|env_?var|regex|pattern|ref|label|description|hint))(?![a-z])",
     re.IGNORECASE,
 )
-#: Words that alone say little: the value has to look like a key.
+_SECRECY = lazy(rb"(?i:" + WORDS + rb")")
+#: Words that alone say little: the value has to look like a key. `author` and `passage` are other words.
 _WEAK = frozenset((b"key", b"auth", b"pass", b"pwd", b"creds"))
+#: A name that ends so is that of a password, in capitals or in quotes: `DB_PASS=`, `"smtp_pwd":`.
+_PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD)\W|[A-Za-z0-9]_(?i:pass|pwd)\\?[\"'`]")
 _UUID = lazy(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CODE = lazy(
     rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[;,]?"  # a.b.c, as code names things
@@ -181,22 +184,34 @@ def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     value = _ESCAPE().sub(b"", match[2]) if b"\\" in match[2] else match[2]
     value = value.rstrip(b",;.")
     start, end = match.span(2)
-    whole_name = _name_before(data, match.start()) + data[match.start() : start]
-    word = match[1].lower()
-    if _PUBLIC().search(whole_name) or _ABOUT().match(match[0], len(word)):
+    name = data[match.start() : start]
+    before = _name_before(data, match.start())
+    word, rest = _word_of(name)
+    if _PUBLIC().search(before + name) or _ABOUT().match(name, rest):
         return 0
     # What was rejected as a whole is not looked at from every word in it, but a name in it that is given a value is.
     go_on = start if _GIVES().search(data, start, end + 1) else end
-    if not _CLOSED().match(data, end) or value in whole_name or _CODE().fullmatch(value):
+    if not _CLOSED().match(data, end) or value in before + name or _CODE().fullmatch(value):
         return go_on
+    if word in _WEAK and _PASSWORD().search(before + name):
+        word = b"password"
     is_quoted = data[start - 1 : start] in (b'"', b"'", b"`")
     is_spoken = level == "high" and is_quoted and word.startswith((b"pass", b"pwd", b"secret"))
-    if not (is_spoken or _is_value(word, value)):
+    if not word or not (is_spoken or _is_value(word, value)):
         return go_on
-    goes_on = match[0][len(word) : len(word) + 1].isalpha()
-    if is_word(value) or _DATE().fullmatch(value) or (word in _WEAK and goes_on):
-        return go_on
-    return None
+    return go_on if is_word(value) or _DATE().fullmatch(value) else None
+
+
+def _word_of(name: bytes) -> tuple[bytes, int]:
+    """Return the word of secrecy that a name is judged by, the last strong one, and where the last one ends; empty where all only begin another word."""
+    found = list(_SECRECY().finditer(name))
+    meant = [e for e in found if not (_is_weak(e) and name[e.end() : e.end() + 1].isalpha())]
+    judged = min(reversed(meant), key=_is_weak, default=None)
+    return judged[0].lower() if judged else b"", found[-1].end()
+
+
+def _is_weak(word: re.Match[bytes]) -> bool:
+    return word[0].lower() in _WEAK
 
 
 def _is_value(word: bytes, value: bytes) -> bool:

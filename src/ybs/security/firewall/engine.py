@@ -171,7 +171,7 @@ def _may_assign(text: bytes) -> bool:
     """Take a quick look before the pattern, whose making is 3 % of a start: a sign may follow the name, or the word behind it."""
     rest = text.lstrip(_NAME)
     ends = (rest.lstrip(_CLOSING), rest.lstrip(b" \t").lstrip(_LETTERS))
-    return any(end.lstrip(b" \t\"'").startswith(_SIGNS) for end in ends)
+    return any(end.lstrip(b" \t\r\n\"'").startswith(_SIGNS) for end in ends)
 
 
 class _Keys:

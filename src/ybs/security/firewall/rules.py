@@ -242,6 +242,7 @@ _MORE = (
 _SPOKEN = (
     SecretRule("url-password", (b"://",),
          rb"://[^\s:/\"'`<>\[\]]{0,300}:([^\s/\"'`<>\[\]]{3,200})@(?=[\w\[$%/{#(\"'*:\x80-\xff-])", 0.0, "login", then=b"@", level="normal", everywhere=True),
+    SecretRule("url-token", (b"://",), rb"://([\w.~+-]{16,400})@(?=[\w\[])", 0.0, "random", then=b"@", level="normal", everywhere=True),
     SecretRule("basic-auth", (b"basic ",),
          EDGE + rb"(?i:basic) {1,3}([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=-])", 0.0, "basic", level="normal", everywhere=True),
     SecretRule("bearer-token", (b"bearer ",),
@@ -272,8 +273,9 @@ _ESCAPING = b"".join(
 _VALUE = rb"(" + _ESCAPING + _CHARS + rb"{8,400})"
 _ASSIGN = (
     rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:\\{0,3}[\"'`\])]{1,3}|[ \t](?:[A-Za-z]{2,10})?)?[ \t]{0,8}[\"']?"  # the rest of the name, a type
-    rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|(?<=[\"'`]),|value[ \t]?=)"
-    rb"[\s=]{0,20}[\"'`\\]{0,4}"
+    # `name: DB_PASSWORD` and below it `value: …`, too
+    rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|,?\s{0,40}[\"']?value[\"']?[ \t]?[:=]|(?<=[\"'`]),)"
+    rb"[\s=]{0,20}[\"'`\\]{0,4}(?:base64:)?"
 )
 ASSIGNED = SecretRule(
     "assigned-secret",

@@ -11,7 +11,7 @@ from time import monotonic
 from msgspec import Struct
 
 from ybs.config.host import Host, is_in_memory, worked_in
-from ybs.config.paths import SYSTEM
+from ybs.config.paths import SYSTEM, TOOLCHAINS
 from ybs.core.errors import Refused
 from ybs.security.paths import credentials
 from ybs.security.paths.home_links import targets_in
@@ -20,16 +20,6 @@ from ybs.security.paths.repository import find_repository
 from ybs.security.paths.second_names import second_names
 from ybs.security.paths.steps import steps
 
-#: Toolchains of the home folder. Their neighbours hold keys: `.cargo/credentials.toml`, `.m2/settings.xml`,
-#: `.gem/credentials`, `.local/share/uv/credentials`.
-TOOLCHAINS = (
-    *(".pyenv", ".nvm", ".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".rbenv"),
-    *(".local/bin", ".local/lib", ".local/share/uv/python", ".local/share/uv/tools"),
-    *(".local/share/mise/installs", ".local/share/pnpm", ".local/share/fnm", ".asdf/installs"),
-    *(".asdf/shims", ".volta/bin", ".volta/tools", ".bun/bin", ".deno/bin", "go/bin", "go/pkg"),
-    *(".sdkman/candidates", ".m2/repository", ".gradle/wrapper", ".dotnet", ".ghcup/bin", ".elan"),
-    *(".juliaup", ".gem/ruby", "miniconda3", "anaconda3", "miniforge3"),
-)
 #: Those that hold what somebody has published, by the thousand.
 _CACHES = (
     *(".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/wrapper", "go/pkg"),

@@ -25,7 +25,7 @@ from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
 from ybs.trust.reach import opened_by
-from ybs.trust.shown import named_in, shown_by
+from ybs.trust.shown import interpreter_of, named_in, programs_in, shown_for
 
 #: What shows that a folder holds a program with all that it needs.
 _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
@@ -103,29 +103,26 @@ def _shown_to(
 ) -> Iterator[Path]:
     """Yield what a server sees for its command and arguments; `own` are the folders of its plugin."""
     host, folder = workspace.roots.host, workspace.roots.folder
-    found, alone = [Path(program)], list[Path]()
     if server.is_own:
-        found += named_in(server.args, host)
-    else:  # who wrote the entry says no more than what stands in it
-        words = (program, *server.args) if "/" in server.command else server.args
-        found = found if "/" not in server.command else []
-        # A link would open more than the person was shown when they trusted it.
-        words = [word for word in words if not (server.is_projects and _names_link(word, host))]
-        alone = [*shown_by(words, host)]
-        if server.is_editors:  # which asked before it took a repository's
-            alone = [_package_of(path, host, folder) or path for path in alone]
-    # The first line of a program that is not the person's could name any folder of theirs.
-    if server.is_own or not any(map(Path(program).is_relative_to, (folder, *own))):
-        found = [*found, *_interpreter_of(program)]
-    for path in found:
-        yield from _around(path, host, folder)
-    yield from alone
+        for path in (Path(program), *named_in(server.args, host), *interpreter_of(program)):
+            yield from _around(path, host, folder)
+        return
+    # Who wrote the entry says no more than what stands in it, which the question lists.
+    runs, named = programs_in(program, host, (folder, *own)), named_in(server.args, host)
+    if (
+        server.is_projects
+    ):  # a link that it names would open more than the person was shown when they trusted it
+        named = (path for path in named if not _is_link(path, host))
+        runs = () if "/" in server.command and _is_link(Path(program), host) else runs
+    for path in shown_for((*runs, *named), host):
+        # An editor asked before it took a repository's.
+        yield (_package_of(path, host, folder) if server.is_editors else None) or path
 
 
 def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
     """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name."""
     program, *options = command
-    found = [Path(program), *named_in(options, host), *_interpreter_of(program)]
+    found = [Path(program), *named_in(options, host), *interpreter_of(program)]
     return [each for path in found for each in _around(path, host, folder)]
 
 
@@ -142,18 +139,6 @@ def program_of(server: Server, workspace: Workspace, start: Start) -> str:
     if found is None:
         raise BadServer(f"{word} is not on your PATH")
     return found
-
-
-def _interpreter_of(program: str) -> Iterator[Path]:
-    """Yield what runs a script, by its first line."""
-    try:
-        with open(program, "rb") as file:  # noqa: PTH123
-            first = file.readline(200)
-    except OSError:
-        return
-    words = first.removeprefix(b"#!").split()
-    if first.startswith(b"#!/") and words:
-        yield Path(os.fsdecode(words[0]))
 
 
 def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
@@ -229,10 +214,6 @@ def _is_in(path: Path, folder: Path) -> bool:
     """Return whether a path leads into a folder: by the numbers of files, since names may be spelled in several ways."""
     above = (path, *path.parents) if folder.exists() else ()
     return any(each.exists() and each.samefile(folder) for each in above)
-
-
-def _names_link(word: str, host: Host) -> bool:
-    return any(_is_link(path, host) for path in named_in((word,), host))
 
 
 def _is_link(path: Path, host: Host) -> bool:

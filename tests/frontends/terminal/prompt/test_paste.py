@@ -6,14 +6,12 @@ from stage import Stage, staged
 from fake_session import FakeSession, hangs, says
 from timing import takes_at_most
 from ybs.frontends.terminal.prompt.paste import (
-    MOST_CHARACTERS,
     MOST_KEPT,
-    MOST_LINES,
     Pastes,
     clean,
-    is_long,
 )
 from ybs.session.injection import NO_COMMAND
+from ybs.session.mentions import MOST_CHARACTERS, MOST_LINES, is_long
 
 LONG = "\n".join(f"line {number}" for number in range(30))
 MARK = "[pasted 30 lines #1]"

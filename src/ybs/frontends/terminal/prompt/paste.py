@@ -10,10 +10,8 @@ from prompt_toolkit.formatted_text.utils import fragment_list_to_text
 from prompt_toolkit.layout.processors import Processor, Transformation, TransformationInput
 from prompt_toolkit.layout.utils import explode_text_fragments
 
-from ybs.session.mentions import NOTHING, named_in
+from ybs.session.mentions import NOTHING, is_long, named_in
 
-#: A paste of more than this is folded.
-MOST_LINES, MOST_CHARACTERS = 10, 1_000
 #: Folded pastes that no draft holds any more are kept up to this size, so that Up brings them back.
 MOST_KEPT = 10_000_000
 #: So many lines with pastes are known again when they come back or are read.
@@ -168,11 +166,6 @@ def _parts(pasted: str, edited: str) -> Iterator[tuple[str, bool]]:
             is_old[place] = True
     for is_pasted, part in groupby(zip(pieces, is_old, strict=True), key=lambda each: each[1]):
         yield "".join(piece for piece, _ in part), is_pasted
-
-
-def is_long(text: str) -> bool:
-    """Return whether a pasted text is folded."""
-    return len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES
 
 
 def has_folded(text: str) -> bool:

@@ -332,7 +332,7 @@ const joined = (...texts) => texts.filter(Boolean).join('\n');
 const submit = doing(async queue => {
   const text = $('prompt').value;
   if (!text.trim() && !attached.length) return;
-  const more = { queue, given, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
+  const more = { queue, given, typed: true, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
     files: attached.filter(each => each.text !== undefined).map(({ name, text: words }) => ({ name, text: words })) };
   const kept = attached;
   draft(''); attached = []; drawAttached(); hideOffers();
@@ -357,6 +357,13 @@ async function attach(files) {
     }
   }
   drawAttached(); $('prompt').focus();
+}
+// A long text that is pasted or dropped goes along as a file does: nobody reads it to its end, so it names no files.
+function takeLong(event, data) {
+  const text = data.getData('text/plain'), lines = text.split('\n').length;
+  if (lines <= 10 && text.length <= 1000) return;
+  event.preventDefault();
+  attached.push({ name: `pasted, ${lines} line${lines === 1 ? '' : 's'}`, text }); drawAttached();
 }
 function drawAttached() {
   $('attached').replaceChildren(...attached.map(each => make('li', {}, make('span', { text: each.name }),
@@ -602,13 +609,13 @@ $('prompt').addEventListener('keydown', event => {
 $('prompt').addEventListener('input', () => { grow(); offer().catch(() => {}); });
 $('prompt').addEventListener('blur', hideOffers);
 $('prompt').addEventListener('paste', doing(async event => {
-  if (!event.clipboardData.files.length) return;
-  event.preventDefault(); await attach([...event.clipboardData.files]);
+  if (!event.clipboardData.files.length) return takeLong(event, event.clipboardData);
+  event.preventDefault(); return attach([...event.clipboardData.files]);
 }));
 $('composer').addEventListener('submit', event => { event.preventDefault(); submit(false); });
 for (const kind of ['dragover', 'drop']) {
   $('main').addEventListener(kind, event => {
-    if (!event.dataTransfer.types.includes('Files')) return;
+    if (!event.dataTransfer.types.includes('Files')) { if (kind === 'drop') takeLong(event, event.dataTransfer); return; }
     event.preventDefault();
     if (kind === 'drop' && current) doing(attach)([...event.dataTransfer.files]);
   });
