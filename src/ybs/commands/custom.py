@@ -5,7 +5,7 @@ commands as !`git diff`, which run first, judged as the model's calls are.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from ybs.commands.command import Run, SlashCommand
 from ybs.commands.skills import forked, skill_commands
+from ybs.config.document import Unusable, open_own
 from ybs.config.front_matter import (
     Fork,
     Value,
@@ -24,6 +25,7 @@ from ybs.config.front_matter import (
     text_of,
     without_effect,
 )
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.review import PluginFolder
 from ybs.config.template import (
@@ -76,16 +78,15 @@ class _Template(Struct, frozen=True, kw_only=True):
         return tuple(each for each in (self.name, *full) if each not in taken)
 
 
-def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
-    """Yield the commands of the person's folders, then those of a trusted project, then those of plugins."""
-    host, review = loaded.host, loaded.review
-    for own in (host.config_folder / "commands", host.home / ".claude/commands"):
-        for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
-            try:
-                data = file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
-            except OSError:
-                continue
-            yield from _template(file.stem, str(file), data, is_own=True)
+def templates(
+    loaded: Loaded, folder: Path, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[_Template]:
+    """Yield the commands of the person's folders, then those of a trusted project, then those of plugins.
+
+    `tell` gets a sentence for each that is left out because its file is not the person's alone.
+    """
+    review = loaded.review
+    yield from _of_person(loaded.host, tell)
     for name in PROJECT_FOLDERS:
         for path in review.paths(name) if review is not None else ():
             if path.endswith(_SUFFIX) and review is not None:
@@ -93,6 +94,21 @@ def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
                 yield from _template(Path(path).stem, place, review.data(path) or b"")
     for plugin in loaded.plugins:
         yield from _of_plugin(plugin)
+
+
+def _of_person(host: Host, tell: Callable[[str], None]) -> Iterator[_Template]:
+    for own in (host.config_folder / "commands", host.home / ".claude/commands"):
+        for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
+            try:
+                with open_own(file) as opened:
+                    data = opened.read(_MOST_BYTES + 1)
+            except Unusable as error:
+                tell(f"The command in {host.short(str(file))} is left out: it {error}.")
+                continue
+            except OSError:
+                continue
+            if len(data) <= _MOST_BYTES:
+                yield from _template(file.stem, str(file), data, is_own=True)
 
 
 def _of_plugin(plugin: PluginFolder) -> Iterator[_Template]:
@@ -116,7 +132,8 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
     """
     if session not in _found:
         made = _found[session] = {}
-        for template in templates(session.loaded, session.folder):
+        tell = session.environment.tell_left_out
+        for template in templates(session.loaded, session.folder, tell):
             names = template.names({*taken, *made})
             command = SlashCommand(
                 names=names,
