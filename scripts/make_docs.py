@@ -69,7 +69,8 @@ warning names those that are set.
 There are exceptions where a guess would be dangerous. An address or a provider that cannot be read is an error as soon as a
 model is made, unless a stronger layer corrects it. An option that does not fit and an unknown profile end ybs with exit code 3.
 A file that is not JSON at all, is larger than 256 kB, is not a regular file, or that others can write or own (`chmod go-w FILE`)
-is left out whole, with a warning. Settings in `.ybs/config.json`, `~/.ybs/config.json` and the like are not read: a
+is left out whole, with a warning; a group that is yours alone (umask 002) is nobody else. The same holds for all files that speak for you: the hooks of `~/.claude/settings.json`, your commands, kinds of sub-agents and skills, and `AGENT.md`
+and its like. Settings in `.ybs/config.json`, `~/.ybs/config.json` and the like are not read: a
 warning names the file that is. Only `--config FILE` must be usable: otherwise ybs ends with exit code 3.
 
 ## Variables
@@ -118,7 +119,8 @@ allow-list, given in the last column below:
 - **with trust**: ignored until you trust the project; one warning lists all such keys.
 - **no**: ignored, trusted or not.
 
-`ybs trust` shows what a project wants, in plain words; `ybs trust give` trusts exactly that, `ybs trust revoke` takes it back. Trust
+`ybs trust` shows what a project wants, in plain words; `ybs trust give` shows it and asks, then trusts exactly what it has shown; `ybs trust revoke` takes it back. In a script, where nobody can be asked, `ybs trust give DIGEST`
+trusts what `ybs trust` printed with that digest (`digest` with `--json`), and a project that asks for nothing needs none. Trust
 covers the settings above, `.mcp.json`, what lies in `agents`, `commands`, `hooks`, `skills` and `tools` of `.ybs/`, programs in
 `tools/`, the hooks of `.claude/settings.json`, the commands and the `SKILL.md` files of `.claude/` and `.agents/`, and every file that the commands in these settings reach. It is bound to the folder and to every byte of these files: after a change, and where
 another folder lies at the path (a clone made anew, an archive unpacked in its place), the project is not trusted until you have seen the difference. `--trust` trusts, for one run, what lies in the folder that ybs is started in as that run first reads it. A trusted project adds to your settings. It changes none of

@@ -95,6 +95,9 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   in one that asks for nothing, too. `"cwd": "project"` in an entry of yours has that one start in every project (`tests/security/test_own_programs.py`). What you name by its whole path runs wherever it lies.
 - **Hooks** of your own, also those in `~/.claude/settings.json`, are your programs and run outside the sandbox; those of a trusted project run in it, and can only be stricter than you, or give a call other arguments: that is judged as any call of the model's, and asked about where ybs does not bring the tool itself
   ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`, and in chats and runs by the clock no hook of yours allows anything. In incognito your hooks still run and are told what happens.
+  ([docs/hooks.md](hooks.md)). No hook beats a deny rule, a blocked command or place, or the mode `plan`. In incognito your hooks still run and are told what happens.
+- **Files that speak for you** (settings, the hooks of `~/.claude/settings.json`, commands, kinds of sub-agents, `SKILL.md`, `AGENT.md` and its like) count only where you or root own them and nobody else can write them: one reader opens them all, and
+  you are told of each that is left out (`tests/session/test_own_files.py`). A group that is yours alone is nobody else (`tests/config/test_files.py`).
 - **Files of ybs** are 0600 in folders of 0700 whatever the umask; a link in the place of a file, or of the folder that it lies in, is refused; one process
   writes at a time. Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands.
 - **Git** for ybs's own purposes runs no program that a repository names: no hook, filter, pager, helper or alias. It runs in a sandbox that has the
@@ -190,6 +193,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
 - A command outside the sandbox does what your shell can do, with what the model wrote: tests, builds and hooks run files which no command names, and not all of them can be found for the question: a file system in memory (tmpfs) notes no write by a mapping, and what a job or another session changes after your answer is not seen.
 - `--no-sandbox`, `safety.sandbox_enabled: false` in your own settings, `--mode bypass` and trust in a project are the person's word, and mean what they say.
+- Of files that speak for you the mode counts, not who may change the folder around them, and programs that you name (hooks, tools, servers) run whoever may write them, as in your own shell.
 - With Landlock and on macOS ybs's own git can be led, by a command that swaps folders for links at the right moment, to look at sizes, times and the
   text of links outside of the project.
 - Landlock ("reduced") leaves open: mode and times of the person's own files outside, the list of processes, the list of network
@@ -403,6 +407,11 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a statement of over 60 characters that `/learn accept pN` keeps for all projects | its end was shown nowhere: shown whole: held by `tests/commands/test_learn.py` |
 | `.claude/agents/plan.md` of a trusted project, and a skill of yours that hands its work to `Plan` | the project's kind did it, with all tools: such names are taken: held by `tests/conductor/test_kind_files.py` |
 | `.ybs/memories` of a project, in the prompt | stood there as of your own folder: held by `tests/context/test_memory_recent.py` |
+| `~/.claude/settings.json`, a command, a kind or a skill that others can write | its hooks ran and its words counted as yours: left out, with a warning: held by `tests/session/test_own_files.py` |
+| a background job that sees `ybs trust` look, and puts an `.mcp.json` there before `ybs trust give` | was trusted, and shown afterwards: `give` shows and asks, or takes the digest of what was shown: held by `tests/frontends/subcommands/test_trust.py`, `tests/commands/test_trust.py` |
+| another agent (`agents.acp`), after a yes to reading a folder in the session, or with `--add-dir` | saw the whole folder, with the network: it reads it through ybs alone: held by `tests/conductor/acp/test_acp_agents.py` |
+| `systemMessage` of a trusted project's hook | stood there as ybs's own words: with whose it is: held by `tests/session/test_user_hooks.py` |
+| a server that repeats the login or the query of its address, or a header of the settings, in an error or a redirect | stood in output and transcript: masked: held by `tests/providers/test_failures.py` |
 | a note of 60 lines; a commit's message that looks like a diff | lines were folded, and the title left out without a word: held by `tests/frontends/terminal/questions/test_confirm.py`, `tests/tools/test_git.py` |
 | the name of a file that reads as ybs's own words (`x. ybs has looked at this`), or as an editor's Markdown | stood in the question as such: in quotes, and as text: held by `tests/session/test_unasked.py`, `tests/tools/test_toolbox.py`, `tests/frontends/acp/test_agent.py` |
 | a call of a server of yours without a sandbox | the question said "sandbox" and the project's folder, which are those of commands: held by `tests/frontends/terminal/questions/test_confirm.py` |

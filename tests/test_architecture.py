@@ -282,7 +282,7 @@ LATE_IMPORTS = {
     "commands": 8,
     "conductor": 4,
     "compaction": 2,
-    "frontends": 20,
+    "frontends": 21,
     "providers": 8,
     "security": 29,
     "session": 7,

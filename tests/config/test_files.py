@@ -1,6 +1,9 @@
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,10 +19,10 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def always(facts: os.stat_result) -> Callable[..., os.stat_result]:
+def always(facts: Any) -> Callable[..., Any]:
     """Make a function that knows one answer."""
 
-    def answer(*_: object, **__: object) -> os.stat_result:
+    def answer(*_: object, **__: object) -> Any:
         return facts
 
     return answer
@@ -98,12 +101,45 @@ def test_a_file_that_lies_about_its_size_is_refused(file: Path, monkeypatch: pyt
         read(file, "own")
 
 
-@pytest.mark.parametrize("mode", [0o666, 0o664, 0o646])
+@pytest.mark.parametrize("mode", [0o666, 0o646])
 def test_a_user_file_that_others_can_write_is_refused(file: Path, mode: int):
     file.chmod(mode)
     with pytest.raises(Unusable, match=r"written by others .* chmod go-w"):
         read(file, "own")
     assert read(file, "project") == "{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "is_read"),
+    [("ada", [], True), ("ada", ["ada"], True), ("ada", ["www-data"], False), ("staff", [], False)],
+)
+def test_a_user_file_that_a_group_can_write_is_read_where_the_group_is_the_users_alone(
+    file: Path, monkeypatch: pytest.MonkeyPatch, name: str, members: list[str], is_read: bool
+):
+    group = SimpleNamespace(gr_name=name, gr_mem=members)
+    monkeypatch.setattr("grp.getgrgid", always(group))
+    monkeypatch.setattr("pwd.getpwuid", always(SimpleNamespace(pw_name="ada")))
+    files._is_private.cache_clear()
+    file.chmod(0o664)
+    try:
+        with nullcontext() if is_read else pytest.raises(Unusable, match="written by others"):
+            assert read(file, "own") == "{}"
+    finally:
+        files._is_private.cache_clear()
+
+
+def test_a_user_file_of_a_group_that_nobody_knows_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("grp.getgrgid", unknown)
+    files._is_private.cache_clear()
+    file.chmod(0o664)
+    with pytest.raises(Unusable, match="written by others"):
+        read(file, "own")
+    files._is_private.cache_clear()
 
 
 def test_a_user_file_of_somebody_else_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch):

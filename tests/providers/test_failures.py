@@ -1,5 +1,7 @@
 import json
+from base64 import b64encode
 
+import pytest
 from msgspec.structs import replace
 
 from rows import every_row
@@ -420,3 +422,23 @@ def test_the_id_of_a_request_is_named_before_what_may_be_cut(header: dict[str, s
         error = failures.of_status(SITE, status, header, body, secret=KEY)
         assert f"{SITE.name} (request {found})" in str(error)
     assert "(request" not in str(failures.of_status(SITE, 400, {}, body))
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 500])
+def test_what_goes_with_each_call_stands_in_no_message(status: int):
+    """A server repeats what it was sent: the login of the address, its query, a header of the settings."""
+    password, code, team = ("pass" + "word-of-mine", "code" + "-of-mine", "team" + "-of-mine")
+    endpoint = f"http://me:{password}@127.0.0.1:8000/v1"
+    query = f"api-version=2024-02-01&code={code}"
+    own = {"x-team": f"Token {team}", "x-short": "ybs"}
+    host = "127.0.0.1:8000"
+    site = Site(provider="mine", endpoint=endpoint, host=host, query=query, headers=own)
+    secret = failures.secrets_of(site, KEY)
+    login = b64encode(f"me:{password}".encode()).decode()
+    said = f"Basic {login} ?{query} {code} Token {team} {team} {password} {KEY} ybs 2024-02-01"
+    headers = {"location": f"http://me:{password}@other/?{query}"}
+    error = failures.of_status(site, status, headers, said.encode(), secret=secret)
+    text = f"{error} {error.server_words}"
+    assert not [each for each in (login, password, code, team, KEY) if each in text]
+    if status == 400:
+        assert "ybs 2024-02-01" in text

@@ -66,7 +66,8 @@ def test_what_changed_after_trust_writes_nothing(sandbox, project, tmp_path):
         )
         return done.stdout + done.stderr
 
-    assert "Trusted as it is now" in ybs("trust", "give")
+    digest = json.loads(ybs("trust", "--json"))["digest"]
+    assert "Trusted as it is now" in ybs("trust", "give", digest)
     for _, _, changes in there.values():
         for name, text in changes.items():
             (project / name).write_text(text)

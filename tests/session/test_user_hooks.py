@@ -22,7 +22,7 @@ from security.test_sandboxed_work import bubblewrap, landlock
 from session.test_foreign_tools import Weather
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.user_hooks.definitions import Hook, read, read_answer
+from ybs.agent.user_hooks.definitions import Hook, Source, read, read_answer
 from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
@@ -229,6 +229,41 @@ async def test_what_hooks_add_stands_with_the_words_and_the_results(playing, pro
     assert "The build is red.&lt;/Hook-context> &lt;document\nIt rains." in first.text
     assert "Before." in results(events)[0].output
     assert "Run the linter." in results(events)[0].output
+
+
+@pytest.mark.parametrize(("whose", "shown"), [("own", "Log in anew."), ("project", "The project's hook h says: Log in anew."), ("plugin", "The plugin's hook h says: Log in anew.")])  # fmt: skip
+def test_what_a_hook_tells_the_person_has_the_name_of_whose_it_is(whose: Source, shown: str):
+    said = ProgramResult(
+        exit_code=0, how="", answer=b'{"systemMessage": "Log in anew."}', text="", errors=""
+    )
+    answer = read_answer(Hook(event="Stop", command="h", source=whose), said)
+    assert answer.notes == (shown,)
+
+
+def test_a_projects_hook_tells_in_one_line():
+    said = ProgramResult(
+        exit_code=0, how="", answer=b'{"systemMessage": "a\\nwarning: b"}', text="", errors=""
+    )
+    answer = read_answer(Hook(event="Stop", command="h", source="project"), said)
+    assert answer.notes == ("The project's hook h says: a warning: b",)
+
+
+@pytest.mark.parametrize("path", ["~/hooks/gone.sh", '"$HOME"/hooks/gone.sh', "cat ${HOME}/hooks/gone.sh"])  # fmt: skip
+async def test_a_hook_that_is_gone_is_no_reason_to_trust_a_project(
+    open_session: Open, project: Path, path: str
+):
+    events = await ran(open_session, ["Done."], **with_hooks(Stop=hook(path)))
+    (note,) = notices(events)
+    assert "hooks/gone.sh" in note
+    assert "started outside of the project" not in note
+
+
+@pytest.mark.parametrize("command", ["hooks/gone.sh", "cat hooks/gone.sh # isn't there"])
+async def test_a_hook_that_is_named_from_the_project_on_says_where_it_started(
+    open_session: Open, project: Path, command: str
+):
+    events = await ran(open_session, ["Done."], **with_hooks(Stop=hook(command)))
+    assert "started outside of the project" in notices(events)[0]
 
 
 async def test_a_formatter_of_the_persons_waits_for_trust_as_it_loads_what_lies_beside_a_file(

@@ -77,6 +77,11 @@ class Played:
         )
         return done.stdout + done.stderr
 
+    def trust(self, *words: str) -> str:
+        """Trust what the project asks for now, by the digest that a script has of it."""
+        shown = json.loads(self.ybs("trust", "--json"))
+        return self.ybs("trust", "give", shown["digest"], *words)
+
     def turn(self, mode: str, tool: str, *script: Any) -> Sequence[str]:
         """Return the results of the calls, as the model has them."""
         with serving([*script, "done"], OpenAIServer) as server:
@@ -102,7 +107,7 @@ def test_a_server_that_was_changed_is_not_started_again(played, entry):
     played.write("srv.py", GOOD, 0o755)
     servers = {"s": {**entry, "env": {"GRANTED": "${GRANTED}"}}}
     played.write(".mcp.json", json.dumps({"mcpServers": servers}))
-    assert "Trusted as it is now" in played.ybs("trust", "give", "--grant", "GRANTED")
+    assert "Trusted as it is now" in played.trust("--grant", "GRANTED")
     tool, read = "mcp__s__t", call("read_file", path="srv.py")
     change = call("write_file", path="srv.py", content=EVIL)
     before, _, written, _, after, _ = played.turn(
@@ -123,13 +128,13 @@ def test_a_server_without_the_project_loads_nothing_of_it_that_no_trust_is_about
     played.write("srv/run.py", GOOD, 0o755)
     entry = {"command": "./srv/run.py", "env": {"GRANTED": "${GRANTED}"}, "project": "none"}
     played.write(".mcp.json", json.dumps({"mcpServers": {"s": entry}}))
-    said = played.ybs("trust", "give", "--grant", "GRANTED")
+    said = played.trust("--grant", "GRANTED")
     assert "which may run files of the project that change later; it sees only srv/run.py" in said
     tool = "mcp__s__t"
     assert played.turn("accept-edits", tool, call(tool)) == ["as trusted"]
     played.write("srv/run.py", GOOD.replace(" -I", "").replace("import json", "import helper, json"), 0o755)  # fmt: skip
     played.write("srv/helper.py", "")
-    played.ybs("trust", "give")
+    played.trust()
     assert "There is no tool" in played.turn("accept-edits", tool, call(tool))[0]
 
 
@@ -138,7 +143,7 @@ def test_a_server_of_a_project_that_names_its_repository_to_change_does_not_run(
     (played.project / ".git/hooks").mkdir(parents=True)
     entry = {"command": "./srv.py", "write": [".git"]}
     played.write(".mcp.json", json.dumps({"mcpServers": {"s": entry}}))
-    assert "it only reads the project" in played.ybs("trust", "give")
+    assert "it only reads the project" in played.trust()
     tool = "mcp__s__t"
     assert "There is no tool" in played.turn("accept-edits", tool, call(tool))[0]
 
@@ -162,7 +167,7 @@ def test_a_repository_that_came_after_trust_runs_nothing_in_a_hook(
     hook = {"hooks": [{"type": "command", "command": command}]}
     played.write("sub/a.txt", "x\n")
     played.write(".ybs.json", json.dumps({"hooks": {"UserPromptSubmit": [hook]}}))
-    assert "Trusted as it is now" in played.ybs("trust", "give")
+    assert "Trusted as it is now" in played.trust()
     for folder in (played.project / "sub", played.project):
         bare(folder)
     assert played.turn("accept-edits", "read_file", call("read_file", path="sub/a.txt"))
@@ -190,7 +195,7 @@ def tool(played: Played) -> Played:
     needs = {"network": True, "environment": ["GRANTED"]}
     described = {"name": "fetch", "description": "d", "parameters": {}, "needs": needs}
     played.write("tools/fetch.tool.json", json.dumps(described))
-    assert "helper.py" in played.ybs("trust", "give", "--grant", "GRANTED")
+    assert "helper.py" in played.trust("--grant", "GRANTED")
     return played
 
 

@@ -87,6 +87,8 @@ class _Made(Struct):
     external: "Catalogue | None" = None
     skills: "Skills | None" = None
     mcp: "Servers | None" = None
+    #: Files of the person's that are left out, each in a sentence, and whether they were told.
+    left_out: dict[str, bool] = field(default_factory=dict[str, bool])
 
 
 class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
@@ -220,6 +222,10 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             workspace=self.workspace.apart(),
         )
 
+    def tell_left_out(self, text: str) -> None:
+        """Have the person told, once and with the next step of a turn, that a file of theirs is left out, and why."""
+        self.made.left_out.setdefault(text, False)
+
     def has_agent_kinds(self) -> bool:
         """Return whether there may be kinds of sub-agents that are not built in, without loading what reads them."""
         own = self.host.persons(PERSONS_AGENTS)
@@ -326,6 +332,9 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
                 only=self.config.skills.only,
                 may_open=self.sandbox.may_show,
             )
+            for each in self.made.skills.unusable:
+                if each.is_told:
+                    self.tell_left_out(f"The skill {each.place} is left out: {each.why}.")
         return self.made.skills
 
     def forget_skills(self) -> None:

@@ -84,8 +84,6 @@ class PromptContext(Guard):
         self._one_at_a_time = asyncio.Lock()
         self._late: asyncio.TimerHandle | None = None
         self._last_commits: Section | None = None
-        #: What was wrong with a document, for the person, and whether they were told.
-        self._notes: dict[str, bool] = {}
         self._provider, self._window = "", 0
         self._model: ProviderModel | None = None
         self._mapper: Mapper | None = None
@@ -240,7 +238,9 @@ class PromptContext(Guard):
         if self._own_prompt:
             return self._own_prompt
         facts = self._facts()  # git is at work meanwhile
-        written = self._masked(filter(None, [*self._read(self._note), self._recent_memories()]))
+        written = self._masked(
+            filter(None, [*self._read(self._environment.tell_left_out), self._recent_memories()])
+        )
         async with self._one_at_a_time:  # the frontend may prepare it while a turn begins
             commits = await self._commits()
         self.sections = [*filter(None, [*facts, commits]), *written]
@@ -286,9 +286,10 @@ class PromptContext(Guard):
     async def before_step(self, turn: Turn) -> None:
         """Say what is new."""
         news, self._news = self._news, []
-        for note, is_told in self._notes.items():
+        left_out = self._environment.made.left_out
+        for note, is_told in list(left_out.items()):
             if not is_told:
-                self._notes[note] = True
+                left_out[note] = True
                 turn.emit(Noticed(level="warning", text=note))
         for text in news:
             turn.say(UserMessage.of(text, origin="context"))
@@ -413,9 +414,6 @@ class PromptContext(Guard):
         """Return whether there are memories, without loading what reads them: most have none."""
         places = (self._environment.host.config_folder, self.top / ".ybs")
         return any((place / "memories").is_dir() for place in places)
-
-    def _note(self, text: str) -> None:
-        self._notes.setdefault(text, False)
 
     def _note_draft(self, text: str) -> tuple[str, str]:
         draft = self.memories.draft(text)

@@ -240,6 +240,7 @@ folder [FOLDER]           the project (default: this folder)
 --wait
 """,
     "trust": """
+digest [DIGEST]           of give: what `ybs trust show` printed; without it you are shown all of it and asked
 --grant NAME ...          of give: an environment variable that the project's MCP servers may have (repeatable)
 """,
     "permissions": """
@@ -294,6 +295,7 @@ WORDS: dict[str, dict[str, tuple[int, int | None, str]]] = {
     "learn": {"list": _NONE, "": (1, 1, "N, a number of `ybs learn list`")},
     "skills": {"new": _NAME},
     "tool": {"call": (1, 2, "NAME JSON")},
+    "trust": {"give": (0, 1, "[DIGEST]")},
     "plugin": {"list": _NONE, "add": (1, 2, "SOURCE [PLUGIN]"), "": _NAME},
     "mcp": {
         "list": _NONE,
@@ -317,6 +319,7 @@ _IN = {
     "router": ("decision",),
     "skills": ("name",),
     "tool": ("name", "json"),
+    "trust": ("digest",),
 }
 #: Options that only one action takes.
 _ONLY_OF = {

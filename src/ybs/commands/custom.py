@@ -5,7 +5,7 @@ commands as !`git diff`, which run first, judged as the model's calls are.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from ybs.commands.command import Owner, Run, SlashCommand
 from ybs.commands.mcp import prompts_of
 from ybs.commands.skills import forked, skill_commands
+from ybs.config.document import Unusable, open_own
 from ybs.config.front_matter import (
     Fork,
     Value,
@@ -25,6 +26,7 @@ from ybs.config.front_matter import (
     text_of,
     without_effect,
 )
+from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_COMMANDS
 from ybs.config.review import PluginFolder
@@ -87,16 +89,15 @@ class _Template(Struct, frozen=True, kw_only=True):
         )
 
 
-def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
-    """Yield the commands of the person's folders, then those of a trusted project, then those of plugins."""
-    host, review = loaded.host, loaded.review
-    for own in host.persons(PERSONS_COMMANDS):
-        for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
-            try:
-                data = file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
-            except OSError:
-                continue
-            yield from _template(file.stem, str(file), data, is_own=True)
+def templates(
+    loaded: Loaded, folder: Path, tell: Callable[[str], None] = lambda _: None
+) -> Iterator[_Template]:
+    """Yield the commands of the person's folders, then those of a trusted project, then those of plugins.
+
+    `tell` gets a sentence for each that is left out because its file is not the person's alone.
+    """
+    review = loaded.review
+    yield from _of_person(loaded.host, tell)
     for name in PROJECT_FOLDERS:
         for path in review.paths(name) if review is not None else ():
             if path.endswith(_SUFFIX) and review is not None:
@@ -104,6 +105,21 @@ def templates(loaded: Loaded, folder: Path) -> Iterator[_Template]:
                 yield from _template(Path(path).stem, place, review.data(path) or b"")
     for plugin in loaded.plugins:
         yield from _of_plugin(plugin)
+
+
+def _of_person(host: Host, tell: Callable[[str], None]) -> Iterator[_Template]:
+    for own in host.persons(PERSONS_COMMANDS):
+        for file in sorted(own.rglob(f"*{_SUFFIX}"))[:_MOST_FILES]:
+            try:
+                with open_own(file) as opened:
+                    data = opened.read(_MOST_BYTES + 1)
+            except Unusable as error:
+                tell(f"The command in {host.short(str(file))} is left out: it {error}.")
+                continue
+            except OSError:
+                continue
+            if len(data) <= _MOST_BYTES:
+                yield from _template(file.stem, str(file), data, is_own=True)
 
 
 def _of_plugin(plugin: PluginFolder) -> Iterator[_Template]:
@@ -127,7 +143,8 @@ def custom_of(session: Session, taken: Collection[str]) -> Mapping[str, SlashCom
     earlier one, is left out. The files are read once.
     """
     if session not in _found:
-        files = [each.command for each in templates(session.loaded, session.folder)]
+        tell = session.environment.tell_left_out
+        files = [each.command for each in templates(session.loaded, session.folder, tell)]
         skills = (replace(e, summary=_shortened(e.summary)) for e in skill_commands(session))
         _found[session] = [*files, *skills]
     made = dict[str, SlashCommand]()

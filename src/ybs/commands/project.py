@@ -1,11 +1,16 @@
 """Commands about the project and what runs in it: jobs, trust, incognito."""
 
 import asyncio
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from ybs.core.messages import UserMessage
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.session.reply import Reply
 from ybs.session.session import Session
+
+if TYPE_CHECKING:
+    from ybs.config.review import Review
 
 NO_TRUST = "This project was not trusted."
 FOR_ONE_RUN = "`ybs --trust` trusts this project for a single run."
@@ -42,9 +47,13 @@ async def share(session: Session, argument: str) -> Reply:
     return Reply(shared=session.own_commands.shared(argument))
 
 
+#: What each session has shown of its project: nobody trusts what they have not seen.
+_shown: "WeakKeyDictionary[Session, str]" = WeakKeyDictionary()
+
+
 async def change_trust(session: Session, argument: str) -> Reply:
     """Show what the project's own files want, trust exactly that, or take it back: from the next start on."""
-    from ybs.trust.decision import grant, review_of, revoke
+    from ybs.trust.decision import digest_of, grant, review_of, revoke
 
     review = review_of(session.loaded, session.folder)
     if argument.lower() == "revoke":
@@ -57,18 +66,27 @@ async def change_trust(session: Session, argument: str) -> Reply:
     action, *names = argument.split() or ["show"]
     match action.lower():
         case "show":
-            from ybs.trust.wording import lines_of, state_of
-
-            state = state_of(review, is_trusted=review.is_trusted)
-            return Reply(text="\n".join([*lines_of(review), state]))
+            return _show_trust(session, review)
         case "give" if not session.environment.incognito.may_write:
             return Reply.error(f"Not trusted: {WRITES_NOTHING}. {FOR_ONE_RUN}")
         case "give":
+            is_free = review.is_trusted or review.asks_for_nothing or review.problem
+            if not is_free and _shown.get(session) != digest_of(review):
+                return _show_trust(session, review, "/trust give again trusts exactly this.")
             if names or not review.is_trusted:
                 grant(session.host, review, names)
             return Reply(text="Trusted as it is now; this takes effect at the next start of ybs.")
         case _:
             return Reply.error("Usage: /trust, /trust give [VARIABLE ...] or /trust revoke")
+
+
+def _show_trust(session: Session, review: "Review", more: str = "") -> Reply:
+    from ybs.trust.decision import digest_of
+    from ybs.trust.wording import lines_of, state_of
+
+    _shown[session] = digest_of(review)
+    state = state_of(review, is_trusted=review.is_trusted)
+    return Reply(text="\n".join([*lines_of(review), state, *([more] if more else [])]))
 
 
 async def change_incognito(session: Session, argument: str) -> Reply:

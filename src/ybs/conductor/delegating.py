@@ -61,7 +61,13 @@ class Delegating(Guard):
             return None
         from ybs.conductor.kind_files import find_kinds  # most have none
 
-        return find_kinds(environment.loaded, environment.folder)
+        found = find_kinds(environment.loaded, environment.folder)
+        for each in found.problems:
+            if each.is_told:
+                environment.tell_left_out(
+                    f"The kind of sub-agents in {each.place} is left out: {each.why}."
+                )
+        return found
 
     def _made(self) -> "Conductor":
         from ybs.conductor.conductor import Conductor  # most sessions delegate nothing

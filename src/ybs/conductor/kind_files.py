@@ -14,7 +14,7 @@ from ybs.agent.user_hooks.definitions import KNOWN
 from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, RESERVED, Kind
-from ybs.config.document import open_regular
+from ybs.config.document import Unusable, open_own
 from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
@@ -59,11 +59,12 @@ class BadKind(Exception):
 
 
 class _Problem(Struct, frozen=True):
-    """What is wrong with a file. One that `is_fatal` is not used."""
+    """What is wrong with a file. One that `is_fatal` is not used; of one that is not the person's alone they are told (`is_told`)."""
 
     place: str
     why: str
     is_fatal: bool = True
+    is_told: bool = False
 
 
 class Kinds(Struct, frozen=True):
@@ -158,8 +159,11 @@ def _read_all(
     for file in files:
         place = host.short(str(file))
         try:
-            with open_regular(file) as opened:
+            with open_own(file) as opened:
                 data = opened.read(MOST_BYTES + 1)
+        except Unusable as error:
+            problems.append(_Problem(place, f"it {error}", is_told=True))
+            continue
         except OSError as error:
             problems.append(_Problem(place, f"it cannot be read: {error.strerror or error}"))
             continue

@@ -3,6 +3,7 @@
 import os
 import stat
 from errno import EINVAL
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self, TypeAlias
 
@@ -40,11 +41,7 @@ def read(path: Path, rule: Rule) -> str | None:
     Raises Unusable.
     """
     try:
-        # Looking first keeps devices unopened; looking again at the open file closes the gap between.
-        _check(path, path.stat(follow_symlinks=rule == "own"), rule)
-        handle = os.open(path, _FLAGS | (0 if rule == "own" else os.O_NOFOLLOW))
-        with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
-            _check(path, os.fstat(handle), rule)
+        with _opened(path, rule) as file:
             data = file.read(LARGEST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -72,22 +69,59 @@ def open_regular(path: Path) -> BinaryIO:
     return open(handle, "rb")  # noqa: PTH123 - opened by descriptor
 
 
+def open_own(path: Path) -> BinaryIO:
+    """Open a file that speaks for the person, links followed: settings, commands, skills and the like are theirs only where nobody else can write them.
+
+    Raises Unusable for one that is another user's, can be written by others, or is not a regular file, and OSError.
+    """
+    return _opened(path, "own")
+
+
+def _opened(path: Path, rule: Rule) -> BinaryIO:
+    # Looking first keeps devices unopened; looking again at the open file closes the gap between.
+    _check(path, path.stat(follow_symlinks=rule == "own"), rule)
+    file = open(os.open(path, _FLAGS | (0 if rule == "own" else os.O_NOFOLLOW)), "rb")  # noqa: PTH123, SIM115 - by descriptor, for who asks
+    try:
+        _check(path, os.fstat(file.fileno()), rule)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
 def _check(path: Path, facts: os.stat_result, rule: Rule) -> None:
     if stat.S_ISLNK(facts.st_mode):
         raise Unusable("is a link, and links in a project are not followed")
     if not stat.S_ISREG(facts.st_mode):
         raise Unusable("is not a regular file")
-    if facts.st_size > LARGEST_BYTES:
-        raise Unusable(_TOO_LARGE)
     owners = {0, os.getuid()}
     if rule == "project":
         # A checkout may belong to somebody else as a whole; a file slipped into /tmp does not.
         owners.add(path.parent.stat().st_uid)
-    elif facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    elif _others_may_write(facts):
         mode = stat.S_IMODE(facts.st_mode)
         raise Unusable(f"can be written by others (mode {mode:04o}); run: chmod go-w '{path}'")
     if facts.st_uid not in owners:
         raise Unusable(f"belongs to another user (uid {facts.st_uid})")
+
+
+def _others_may_write(facts: os.stat_result) -> bool:
+    if facts.st_mode & stat.S_IWOTH:
+        return True
+    return bool(facts.st_mode & stat.S_IWGRP) and not _is_private(facts.st_gid)
+
+
+@cache
+def _is_private(group: int) -> bool:
+    """Return whether a group is the person's alone: where everybody has one of their own, files are made for it to write (umask 002)."""
+    import grp  # few files are of such a mode
+    import pwd
+
+    try:
+        name, found = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(group)
+    except KeyError:
+        return False
+    return found.gr_name == name and {*found.gr_mem} <= {name}
 
 
 MOST_WARNINGS = 20

@@ -82,6 +82,11 @@ class Review(Struct, frozen=True, kw_only=True):
         return f"Review(folder={self.folder!r}, is_trusted={self.is_trusted!r})"
 
     @property
+    def asks_for_nothing(self) -> bool:
+        """Whether trust in it would be about no file and no words, so that nobody has to see any."""
+        return not (self.files or self.items)
+
+    @property
     def needs_question(self) -> bool:
         """Whether a person should be asked before the first request."""
         asks = REPLACED in self.changes or any(item.asks for item in self.items)

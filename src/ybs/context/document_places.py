@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ybs.config.document import Unusable, open_own
 from ybs.core.errors import Refused
 from ybs.security.paths.opening import held
 
@@ -15,7 +16,6 @@ Within: TypeAlias = Literal["", ".ybs", "folders"]
 
 MOST_BYTES = 64_000  # of one file; what is behind them is left out
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class DocumentKind(Struct, frozen=True, kw_only=True):
@@ -79,12 +79,10 @@ def folders_of(folder: Path, top: Path) -> list[Path]:
 def read_own(path: Path) -> Beginning | str | None:
     """Read a file of the person's; links are theirs too. None where there is none, or words on why it is not read."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # devices stay unopened
-            return None
-        handle = os.open(path, _FLAGS)
-        with open(handle, "rb") as file:  # noqa: PTH123 - opened by descriptor
-            facts = os.fstat(handle)
-            return _problem_of(facts) or _begun(file.read(MOST_BYTES), facts)
+        with open_own(path) as file:
+            return _begun(file.read(MOST_BYTES), os.fstat(file.fileno()))
+    except Unusable as error:
+        return f"it {error}" if path.is_file() else None
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
     except OSError as error:
@@ -118,12 +116,6 @@ def _read_held(real: Path, top: Path) -> Beginning | None:
         if not is_single or facts.st_uid not in {0, os.getuid(), _owner(top)}:
             return None
         return _begun(file.read(MOST_BYTES), facts)
-
-
-def _problem_of(facts: os.stat_result) -> str:
-    if facts.st_uid not in (0, os.getuid()):
-        return f"it belongs to another user (uid {facts.st_uid})"
-    return "it can be written by others; run chmod go-w on it" * bool(facts.st_mode & _OTHERS_WRITE)
 
 
 def _begun(data: bytes, facts: os.stat_result) -> Beginning:

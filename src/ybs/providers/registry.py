@@ -261,6 +261,7 @@ def client_of(
         endpoint=endpoint,
         host=endpoint.split("://", 1)[1].split("/", 1)[0].rpartition("@")[2],
         query=query_of(provider.endpoint),
+        headers=provider.headers,
         model=model,
         key_variable=next(iter(provider.key_variables), ""),
         start_advice=provider.start_advice,

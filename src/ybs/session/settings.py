@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import AUTO
-from ybs.config.document import LARGEST_BYTES, open_regular
+from ybs.config.document import LARGEST_BYTES, Unusable, open_own, place_of
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_HOOKS
 from ybs.config.schema import Config, Effort
@@ -73,8 +73,11 @@ def _with_hooks_of(file: Path, loaded: Loaded) -> Loaded:
     from ybs.trust.grants import hooks_in, in_lists, joined
 
     try:
-        with open_regular(file) as opened:
+        with open_own(file) as opened:
             hooks = hooks_in(opened.read(LARGEST_BYTES))
+    except Unusable as error:
+        why = f"{place_of(file, error)}: its hooks are IGNORED, because it {error}"
+        return replace(loaded, warnings=(*loaded.warnings, why))
     except OSError:
         return loaded
     if not hooks:

@@ -2,13 +2,13 @@
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from ybs.config.document import Unusable, open_own
 from ybs.config.front_matter import (
     BadFrontMatter,
     Fork,
@@ -36,11 +36,14 @@ _DEEPEST = 3
 _ROOM = 300  # characters for the note that it goes on
 _ARGUMENT = lazy(r"\$(?:ARGUMENTS(?:\[(\d{1,2})\])?|(\d))(?!\w)")
 _COMMAND = lazy(r"!`[^`\n]+`")
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
 class BadSkill(Exception):
     """A skill that cannot be used; the text says why."""
+
+
+class _NotOwn(BadSkill):
+    """Its file is not the person's alone."""
 
 
 class Skill(Struct, frozen=True, kw_only=True):
@@ -178,14 +181,13 @@ def read(folder: Path, most_bytes: int) -> bytes:
     file = folder / FILE
     if file.is_symlink() and not file.resolve().is_relative_to(folder.resolve()):
         raise BadSkill(f"{FILE} is a link that leads out of the skill's folder")
-    handle = os.open(file, _FLAGS)
-    with open(handle, "rb") as opened:  # noqa: PTH123 - opened by descriptor
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise BadSkill(f"{FILE} is not a regular file")
-        if status.st_size > MOST_BYTES:
-            raise BadSkill(f"{FILE} is larger than {MOST_BYTES // 1_000_000} MB")
-        return opened.read(most_bytes)
+    try:
+        with open_own(file) as opened:
+            if os.fstat(opened.fileno()).st_size > MOST_BYTES:
+                raise BadSkill(f"{FILE} is larger than {MOST_BYTES // 1_000_000} MB")
+            return opened.read(most_bytes)
+    except Unusable as error:
+        raise _NotOwn(f"{FILE} {error}") from error
 
 
 def files_of(folder: Path) -> list[str]:
@@ -221,10 +223,11 @@ MOST_SKILLS = 500  # of a folder
 
 
 class UnusableFolder(Struct, frozen=True):
-    """A folder that cannot be used as a skill, and why."""
+    """A folder that cannot be used as a skill, and why; of one whose file is not the person's alone they are told (`is_told`)."""
 
     place: str
     why: str
+    is_told: bool = False
 
 
 class Skills(Struct, frozen=True):
@@ -293,7 +296,7 @@ def find_skills(
                 else:
                     skill = _of_plugin(_own(path, real, place, may_open), folder.plugin)
             except BadSkill as error:
-                unusable.append(UnusableFolder(place, str(error)))
+                unusable.append(UnusableFolder(place, str(error), isinstance(error, _NotOwn)))
                 continue
             first = by_name.setdefault(skill.name, skill)
             if first is not skill:

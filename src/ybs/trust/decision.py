@@ -132,10 +132,15 @@ def review_of(loaded: Loaded, folder: Path) -> Review:
 
 def grant(host: Host, review: Review, names: Collection[str]) -> None:
     """Trust what was reviewed, and let its MCP servers and tools have these variables. Raises ConfigError and OSError."""
+    give(host, review, named_in(review, names))
+
+
+def named_in(review: Review, names: Collection[str]) -> list[VariableUse]:
+    """Return the uses of variables that wait for a grant and have these names. Raises ConfigError for a name that none has."""
     uses = [use for use in review.grantable if use.name in names]
     if unknown := sorted({*names} - {use.name for use in (*uses, *review.granted)}):
         raise ConfigError(f"This project waits for no grant of {visible(', '.join(unknown))}.")
-    give(host, review, uses)
+    return uses
 
 
 def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None:
@@ -149,6 +154,13 @@ def give(host: Host, review: Review, uses: Collection[VariableUse] = ()) -> None
     record = _Record(folder=str(review.folder), files=kept, variables=variables, place=place)
     private_file.replace(record_file(host, review.folder), msgspec.json.encode(record))
     private_file.remove(_refusal_file(host, review.folder))
+
+
+def digest_of(review: Review) -> str:
+    """Return what stands for all that is shown of a project to who decides: its files, byte for byte, and the words about them."""
+    files = sorted((path, file.digest) for path, file in review.files.items())
+    shown = (str(review.folder), files, review.items, review.variables)
+    return sha256(repr(shown).encode()).hexdigest()[:32]
 
 
 def refuse(host: Host, review: Review) -> None:

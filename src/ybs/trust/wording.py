@@ -187,7 +187,7 @@ def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
 def lines_of(review: Review) -> list[str]:
     """Say it all, a line each: what is wanted, and how it differs from what was trusted before."""
     lines = [f"{item.place}: {item.words}" for item in review.items]
-    if not (review.files or review.items):
+    if review.asks_for_nothing:
         lines = ["This project asks for nothing that needs your trust."]
     for use in review.variables:
         state = "granted" if use in review.granted else "not granted"
@@ -203,7 +203,7 @@ def lines_of(review: Review) -> list[str]:
 
 def state_of(review: Review, *, is_trusted: bool) -> str:
     """Return what follows from the decision, also for the person's own programs."""
-    wants = bool(review.files or review.items)
+    wants = not review.asks_for_nothing
     if is_trusted:
         said = (
             "Trusted as it is now. If any of it changes, ybs asks again." if wants else "Trusted."

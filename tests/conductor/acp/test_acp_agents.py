@@ -346,6 +346,33 @@ async def test_it_sees_its_login_its_variables_and_nothing_else_of_the_person(
     assert (home / ".other/login.json").read_text() == "refreshed"
 
 
+async def test_folders_that_the_session_may_read_are_read_through_ybs_and_seen_by_no_other_agent(
+    scene: Scene, home: Path
+) -> None:
+    for name in ("notes", "added"):
+        (home / name).mkdir()
+        (home / name / "diary").write_text(f"my {name}")
+    (scene.project / ".gitignore").write_text("node_modules\n")
+    (scene.project / "node_modules").mkdir()
+    (scene.project / "node_modules/lib").write_text("of the project")
+    diary = str(home / "notes/diary")
+    steps = [
+        ["peek", diary],
+        ["peek", str(home / "added/diary")],
+        ["peek", "node_modules/lib"],
+        ["read", diary],
+    ]
+    async with scene.open(*steps, add_dirs=(home / "added",)) as session:
+        session.environment.roots.add_reading(str(home / "notes"))
+        await session.send("go")
+    said = results(scene.events)[0].output
+    assert "my added" not in said
+    assert said.count("No such file or directory;") == 2
+    assert "of the project;" in said
+    assert said.count("my notes") == 1
+    assert "read 'my notes';" in said
+
+
 async def test_it_finds_in_its_home_what_was_left_in_this_project_alone_and_until_a_revoke(
     scene: Scene, tmp_path: Path
 ) -> None:

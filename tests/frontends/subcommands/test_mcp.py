@@ -131,7 +131,6 @@ def test_a_change_is_shown_and_approved(ybs: Run, home: Path, monkeypatch: pytes
 
 def test_a_projects_server_is_removed_in_its_own_file(ybs: Run, project: Path):
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": {"command": "x"}}}))
-    assert ybs("trust", "give", "--yes")[0] in (0, 2)
     assert ybs("mcp", "list", "--trust")[1] == "theirs  on    the project's  x\n"
     code, _, err = ybs("mcp", "remove", "theirs", "--trust")
     assert (code, "the project's own file" in err) == (1, True)

@@ -340,7 +340,9 @@ def _of_object(hook: Hook, said: dict[str, Any], *, may_allow: bool) -> HookAnsw
     ending = _text(said.get("stopReason")) if said.get("continue") is False else None
     if decision.get("interrupt") is True:
         ending = blocked
-    message = whole_words(_text(said.get("systemMessage")), _MOST_NOTE)
+    message = _text(said.get("systemMessage"))
+    if message and hook.source != "own":  # else it would read as ybs's own words
+        message = f"The {hook.source}'s hook {hook.shown} says: {' '.join(message.split())}"
     return HookAnswer(
         blocked=blocked,
         permission=permission,
@@ -349,7 +351,7 @@ def _of_object(hook: Hook, said: dict[str, Any], *, may_allow: bool) -> HookAnsw
         are_others=hook.source != "own",
         context=_text(specific.get("additionalContext")),
         ending=ending,
-        notes=(message,) if message else (),
+        notes=(whole_words(message, _MOST_NOTE),) if message else (),
     )
 
 

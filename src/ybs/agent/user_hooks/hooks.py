@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -484,8 +485,19 @@ async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> Progra
         text=output.stdout.text().strip(),
         errors=output.stderr.text().strip(),
         timed_out=ended.timed_out,
-        is_apart=start.is_apart,
+        is_apart=start.is_apart and not _is_gone(hook.command, output.stderr.text(), environment),
     )
+
+
+def _is_gone(command: str, errors: str, environment: ToolEnvironment) -> bool:
+    """Return whether a hook failed for a file that it names by its whole path: where it started has nothing to do with that."""
+    home = str(environment.host.home)
+    try:
+        words = shlex.split(command.replace("${HOME}", home).replace("$HOME", home))
+    except ValueError:  # an open quote
+        return False
+    paths = (environment.host.with_home(word) for word in words)
+    return any(p.startswith("/") and p in errors and not os.path.lexists(p) for p in paths)
 
 
 def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:

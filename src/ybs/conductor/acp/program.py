@@ -49,8 +49,10 @@ def launched(
         folder, access = start.folder, Access(declared=declared)
         launch = Starter().start(entering(str(folder), command), folder, start.environ, access)
         return own.workspace.shells.marked(launch)
-    shown = [*needed_by(command, host, roots.folder), *roots.reading]
     project = own.original or own  # a copy has no home of its own
+    # Of what may be read in a copy the links lead into the project. The rest was allowed to ybs's tools, which read it on the agent's behalf.
+    linked = [each for each in roots.reading if each.is_relative_to(project.folder)]
+    shown = [*needed_by(command, host, roots.folder), *linked]
     resident = Resident(
         key=f"{key}-{home_mark(host, project.folder)}",
         command=command,

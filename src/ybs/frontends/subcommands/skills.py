@@ -70,7 +70,9 @@ def check_skills(options: "Options", *, is_json: bool) -> int:
     loaded = load_settings(options)
     environment = environment_of(options, loaded)
     skills = environment.skills
-    idle = {each.place: each.idle for each in templates(loaded, environment.folder) if each.idle}
+    left_out = list[str]()
+    commands = templates(loaded, environment.folder, left_out.append)
+    idle = {each.place: each.idle for each in commands if each.idle}
     if is_json:
         found = [{**_data(each), "remarks": each.remarks} for each in skills.by_name.values()]
         wrong = [{"place": each.place, "problem": each.why} for each in skills.unusable]
@@ -86,8 +88,8 @@ def check_skills(options: "Options", *, is_json: bool) -> int:
             tell(f"{each.place} cannot be used: {each.why}")
         if not skills.by_name and not skills.unusable:
             tell("No skills were found; `ybs skills new NAME` makes one.")
-    warn(loaded.warnings)
-    return int(bool(skills.unusable))
+    warn((*loaded.warnings, *left_out))
+    return int(bool(skills.unusable or left_out))
 
 
 def new_skill(host: Host, name: str) -> int:

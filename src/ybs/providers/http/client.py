@@ -233,6 +233,7 @@ class HttpClient:
         self._short = Patience(first=min(first, _SHORT_SECONDS), later=min(later, _SHORT_SECONDS))
         self._headers = {"user-agent": "ybs", "accept-encoding": "identity", **(headers or {})}
         self._secret = secret
+        self._unsaid = failures.secrets_of(site, secret)
         self._route = route or Route()
         self._connections = Leases() if connections is None else connections
         self._lease: Lease[Transport] | None = None
@@ -289,7 +290,7 @@ class HttpClient:
         call = self._call("POST", path, body, accept=_ACCEPTED[framing])
         response = await self._send(call, patience=self._patience)
         try:
-            site = failures.answered(self.site, response.headers, self._secret)
+            site = failures.answered(self.site, response.headers, self._unsaid)
             clock = Clock(self._patience.first, self._patience.later, linger, progress)
             async with aclosing(self._frames(response, site, linger, clock)) as batches:
                 async for batch in batches:
@@ -324,7 +325,7 @@ class HttpClient:
         try:
             value = msgspec.json.decode(data)
         except (ValueError, RecursionError) as error:
-            raise failures.senseless(self.site, data, secret=self._secret) from error
+            raise failures.senseless(self.site, data, secret=self._unsaid) from error
         rows = [row for row in as_list(value) if as_object(row)]
         return {bare: rows} if bare and rows else as_object(value)
 
@@ -360,13 +361,13 @@ class HttpClient:
         finally:
             await response.aclose()
         raise failures.of_status(
-            self.site, response.status, response.headers, body, secret=self._secret
+            self.site, response.status, response.headers, body, secret=self._unsaid
         )
 
     async def _read(self, response: Response, *, at_most: int) -> bytes:
         data = bytearray()
         clock = Clock(self._short.first, self._short.later, never_done, None)
-        site = failures.answered(self.site, response.headers, self._secret)
+        site = failures.answered(self.site, response.headers, self._unsaid)
         async with aclosing(self._chunks(response, site, never_done, clock)) as chunks:
             async for chunk in chunks:
                 data += chunk
@@ -388,7 +389,7 @@ class HttpClient:
                 yield batch
         except BrokenFrame as error:
             if linger() is None:
-                raise failures.senseless(site, error.sample, secret=self._secret) from error
+                raise failures.senseless(site, error.sample, secret=self._unsaid) from error
 
     def _checked(self, frames: Iterator[Frame], site: Site) -> Iterator[list[Frame]]:
         """Yield the frames together, and raise what one reports, or what breaks off, behind those before it."""
@@ -396,7 +397,7 @@ class HttpClient:
         try:
             for frame in frames:
                 if "error" in frame or "type" in frame or "object" in frame:
-                    error = failures.of_frame(site, frame, secret=self._secret)
+                    error = failures.of_frame(site, frame, secret=self._unsaid)
                     if error is not None:
                         raise error
                 batch.append(frame)

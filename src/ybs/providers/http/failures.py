@@ -4,9 +4,11 @@ Pure functions. Every message says what happened and where, in a line, and its r
 wrote stands in it whole, for whoever draws it to cut, but without control characters, and never with the key in it.
 """
 
+from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from re import IGNORECASE, search
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -50,6 +52,10 @@ _ID_HEADERS: Final = (
     *("x-amzn-requestid", "mistral-correlation-id", "x-ds-trace-id", "x-generation-id", "cf-ray"),
 )
 _LONGEST_ID: Final = 120
+#: What stands in no message: one text, or several, the longest first.
+Secret: TypeAlias = str | Sequence[str] | None
+#: Words of headers and addresses with fewer characters stand in messages by chance.
+_LEAST_SECRET: Final = 6
 #: Words of servers about pictures.
 _PICTURE: Final = r"image|picture|photo|vision|multi.?modal|media|mime|mmproj|png|jpe?g"
 _PAGE: Final = "a web page"
@@ -60,13 +66,15 @@ class Site(Struct, frozen=True, kw_only=True):
     """Who was asked, for messages. `host` has the port; `*_advice` is half a sentence for the person.
 
     `is_unnamed` where only the address is known: the server speaks as OpenAI does, and is not OpenAI's. `request_id` is
-    the server's id of the request that the message is about. `query` goes with each call, and may be secret.
+    the server's id of the request that the message is about. `query` and `headers` (those of the settings)
+    go with each call, and may be secret.
     """
 
     provider: str
     endpoint: str
     host: str
     query: str = ""
+    headers: Mapping[str, str] = {}
     model: str = ""
     key_variable: str = ""
     start_advice: str = ""
@@ -115,21 +123,32 @@ class NotServed(ModelError):
     """The account or the model is not served there, and will not be soon; another provider may serve it."""
 
 
-def clean(text: str, secret: str | None = None) -> str:
-    """Make a server's words fit to show: one line, no control characters, without the key."""
-    if secret:
-        text = text.replace(secret, "****")
+def secrets_of(site: Site, key: str | None) -> tuple[str, ...]:
+    """Return what stands in no message: the key, the login and the query of the address, and what the person's own headers say."""
+    login = urlsplit(site.endpoint).netloc.rpartition("@")[0]
+    name, _, password = map(unquote, login.partition(":"))
+    sent = [b2a_base64(f"{name}:{password}".encode(), newline=False).decode(), password]
+    query = [value for what, value in parse_qsl(site.query) if not what.endswith("version")]
+    words = [part for value in site.headers.values() for part in (value, value.rpartition(" ")[2])]
+    found = [e for e in (site.query, *query, *words, login, *sent) if len(e) >= _LEAST_SECRET]
+    return tuple(sorted({*found, *filter(None, [key])}, key=len, reverse=True))
+
+
+def clean(text: str, secret: Secret = None) -> str:
+    """Make a server's words fit to show: one line, no control characters, without the key and the like."""
+    for each in (secret,) if isinstance(secret, str) else secret or ():
+        text = text.replace(each, "****")
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def answered(site: Site, headers: Mapping[str, str], secret: str | None = None) -> Site:
+def answered(site: Site, headers: Mapping[str, str], secret: Secret = None) -> Site:
     """Return the site with the id that the server gave a request, from the headers of its answer."""
     found = next((value for name in _ID_HEADERS if (value := headers.get(name))), "")
     return replace(site, request_id=clean(found, secret)[:_LONGEST_ID]) if found else site
 
 
 def of_status(
-    site: Site, status: int, headers: Mapping[str, str], body: bytes, *, secret: str | None = None
+    site: Site, status: int, headers: Mapping[str, str], body: bytes, *, secret: Secret = None
 ) -> ModelError:
     """Say what an answer with an error status means."""
     error, said = _of_status(site, status, headers, body, secret)
@@ -137,7 +156,7 @@ def of_status(
 
 
 def _of_status(
-    site: Site, status: int, headers: Mapping[str, str], body: bytes, secret: str | None
+    site: Site, status: int, headers: Mapping[str, str], body: bytes, secret: Secret
 ) -> tuple[ModelError, str]:
     kind, text, rest, request_id = _read_body(body)
     site = replace(answered(site, headers, secret), **_id(request_id, secret))
@@ -161,9 +180,7 @@ def _of_status(
     return _bad_request(site, status, said), said
 
 
-def of_frame(
-    site: Site, frame: Mapping[str, Any], *, secret: str | None = None
-) -> ModelError | None:
+def of_frame(site: Site, frame: Mapping[str, Any], *, secret: Secret = None) -> ModelError | None:
     """Return the error that a frame of a stream reports, or None."""
     type_ = frame.get("type")
     if type_ == "response.failed":
@@ -212,7 +229,7 @@ def broke_off(site: Site, reason: str = "") -> ProviderDown:
     return ProviderDown(f"{site.name}: the answer broke off{why}.", remedies=(_TRY_AGAIN,))
 
 
-def senseless(site: Site, sample: bytes, *, secret: str | None = None) -> ModelError:
+def senseless(site: Site, sample: bytes, *, secret: Secret = None) -> ModelError:
     """Say that the answer is not what the wire format asks for. A web page will not pass; half a frame may."""
     if search(_HTML, sample[:200], IGNORECASE):
         check = f"check the path of its address ({site.path}), and that no login page is in between"
@@ -366,7 +383,7 @@ def _status_of(kind: str) -> int:
     return next((status for word, status in known.items() if word in kind.lower()), 0)
 
 
-def _id(request_id: str, secret: str | None) -> dict[str, str]:
+def _id(request_id: str, secret: Secret) -> dict[str, str]:
     return {"request_id": clean(request_id, secret)[:_LONGEST_ID]} if request_id else {}
 
 

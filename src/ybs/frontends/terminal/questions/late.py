@@ -1,7 +1,7 @@
 """Questions outside of a chat, in plain lines. What was typed before a question could be read is not an answer."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -85,8 +85,10 @@ def says_yes(question: str, read: Callable[[str], str]) -> bool:
     return _WORDS[word]
 
 
-def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
-    """Show what the project wants and ask until the answer is a yes or a no. Write a yes down.
+def ask_trust(
+    host: "Host", review: "Review", read: Read = ask_late, *, named: Collection[str] = ()
+) -> bool:
+    """Show what the project wants and ask until the answer is a yes or a no. Write a yes down; variables that are `named` need no question.
 
     A no that is said is remembered until the files change. Raises OSError or ConfigError where a yes cannot be written.
     """
@@ -113,7 +115,7 @@ def ask_trust(host: "Host", review: "Review", read: Read = ask_late) -> bool:
             refuse(host, review)
             say("ybs asks again when these files change; /trust changes your mind.\n")
         return False
-    give(host, review, [use for use in review.grantable if _grants(use, read)])
+    give(host, review, [u for u in review.grantable if u.name in named or _grants(u, read)])
     return True
 
 
