@@ -236,7 +236,7 @@ def test_what_a_hook_tells_the_person_has_the_name_of_whose_it_is(whose: Source,
     said = ProgramResult(
         exit_code=0, how="", answer=b'{"systemMessage": "Log in anew."}', text="", errors=""
     )
-    answer = read_answer(Hook(event="Stop", command="h", source=whose), said)
+    answer = read_answer(Hook(event="Stop", command="h", source=whose), said, at_terminal=True)
     assert answer.notes == (shown,)
 
 
@@ -244,7 +244,7 @@ def test_a_projects_hook_tells_in_one_line():
     said = ProgramResult(
         exit_code=0, how="", answer=b'{"systemMessage": "a\\nwarning: b"}', text="", errors=""
     )
-    answer = read_answer(Hook(event="Stop", command="h", source="project"), said)
+    answer = read_answer(Hook(event="Stop", command="h", source="project"), said, at_terminal=True)
     assert answer.notes == ("The project's hook h says: a warning: b",)
 
 
