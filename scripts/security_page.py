@@ -66,6 +66,10 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   and what links in your home folder lead to, at any depth in the places where ybs reads your commands, kinds of sub-agents, skills, tools and memories. A project that is such a place itself, or lies in one (`~/.claude`, `~/githooks` that `core.hooksPath` names, a skill that `~/.claude/skills` links to), is all of it yours:
   each write is asked about, and commands find it read-only (`tests/security/test_persons.py`). Where you start ybs in your home folder, what is hidden there, what lies where `PATH` leads to and each executable file counts too. For commands those are read-only that run on this machine and lie at the top of the project,
   what is yours in it, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Where the folder that ybs works in is taken for one itself, its `HEAD`, `config`, `hooks`, `objects` and `refs` are.
+  File tools ask about both in every mode but `bypass`, without an "always", and about what settings of git name in the project, your own and those of each repository there
+  (`core.hooksPath`, `include.path`, filters, aliases). What a link among all these leads to counts as well, at any depth: a hook that is a link, the folder of hooks, git's own settings, an entry of `.husky` or `.vscode`.
+  So does, in a folder of the project that stands in your `PATH`, the name of a program from elsewhere (`bin/git`); commands can write that one, and you are told right after it (`tests/security/test_targets.py`). Where you start ybs in your home folder, what is hidden there, what lies where `PATH` leads to and each executable file counts too. For commands those are read-only that run on this machine and lie at the top of the project,
+  what git's settings name, what links in all these and in a repository's hooks lead to, and repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Where the folder that ybs works in is taken for one itself, its `HEAD`, `config`, `hooks`, `objects` and `refs` are.
   Of such a file that is a link what it leads to in the project is; with bubblewrap a command can put something else in the place of the link itself, and you are told right after it. Each command begins with a look at all
   folders; what could not be looked at within 10 seconds, or may not be listed, is read-only, as is the folder around repositories where there are more than 500. What is missing, lies
   deeper, or is rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) a command can write: right after it, in a session, you are
@@ -143,9 +147,10 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - Whatever lies in the project can be read by every command, and sent to the provider by the model. Keep secrets out of it.
 - What git has of a closed place (`safety.sandbox_blocked_paths`, and what a link of your home folder leads to in a repository of dotfiles) is in the repository's objects, which commands read: `git show HEAD:secrets/a` shows what is or was committed of it.
 - A command can change every file of the project that is not protected, and a `.git` that is missing can be made; you are told of that one. Whatever you
-  run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named.
+  run yourself (the tests, `make`, a build, the programs of `node_modules` or `.venv`) runs with your rights, and what is installed there is not named, but for a name in your `PATH` that hides a program from elsewhere.
+  A hook that is a file of git's own and starts a script of the project by its text (`exec ./scripts/lint`) is held; the script is not.
 - What a command in the background makes is named with the next command or at the end of a turn, not after the session's end. A job that renames the folder
-  around a nested repository in the very moment in which another command starts can leave that repository open to that command; a change of its settings or hooks is named. With bubblewrap a
+  around a nested repository in the very moment in which another command starts can leave that repository open to that command, and one that runs since before a repository was made can write in it; a change of its settings or hooks is named, one in the text of a hook too. With bubblewrap a
   command can move the folder around a nested repository away and make another repository in its place; both are named.
 - Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
   no boundary (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
@@ -492,6 +497,12 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | 200 lines pasted into the page, with `@~/diary.txt` in the last one | the file was attached: held by `tests/frontends/web/test_api.py`, `tests/frontends/web/test_browser.py` |
 | a trusted project's server `uvx`, where `uvx` lies in `~/bin` beside scripts of the person's; a program of the person's whose first line names another one | saw all of that folder, which the question did not list: held by `tests/tools/mcp/test_launching.py`, `tests/trust/test_shown.py` |
 | `@~/.netrc` and `@~/.ssh/config` in a README or in the model's own answer, with `claude-cli` | Claude Code read them outside the sandbox and sent them: its attachments are off: held by `tests/providers/cli/test_cli_model.py` |
+| a hook that is a link into the project (`.git/hooks/pre-commit -> ../../scripts/lint`), `.git/hooks` that is one, an entry of the folder in `core.hooksPath` | what it leads to was edited unasked, and written by commands, untold: held by `tests/security/test_targets.py`, `tests/agent/test_autorun_watch.py` |
+| `core.hooksPath`, filters and aliases of a clone, a submodule or a work tree below the folder that ybs works in | what they name was edited unasked, and written untold: held by the same |
+| `.husky/pre-commit`, `.vscode/tasks.json`, `.claude/settings.json` as links to files of other names; `.envrc` as a link in a folder of `--add-dir` or deeper | what they lead to was edited unasked: held by `tests/security/test_targets.py` |
+| a bare repository in a clone whose `config` is a link to a file beside it, or whose `commondir` names a folder without `HEAD` | that file was edited unasked, and written untold: held by the same |
+| `bin/git`, left by a command in a folder of the project that stands in the person's `PATH` | nothing was told: named, and asked about by file tools: held by the same, `tests/agent/test_autorun_watch.py` |
+| a job that began before a repository was made, and rewrites a hook of it in place | was not named: held by the same |
 
 ## Escapes
 

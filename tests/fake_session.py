@@ -55,7 +55,7 @@ class FakeSession:
             SimpleNamespace(review=None, host=self.host, plugins=()),
         )
         self.warnings = warnings
-        self.environment = SimpleNamespace(has_skills=lambda: False)
+        self.environment = SimpleNamespace(has_skills=lambda: False, tell_left_out=print)
         self.mode = "ask"
         self.confirm: Confirm = nobody
         self.lines: list[str] = []

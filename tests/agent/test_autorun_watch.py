@@ -117,6 +117,55 @@ async def test_a_repository_that_a_command_makes_is_named_and_held_from_then_on(
     assert not (project / "sub" / ".git" / "hooks" / "pre-commit").exists()
 
 
+async def test_what_hooks_lead_to_is_held_and_a_program_that_hides_another_one_is_named(
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sandboxed()
+    for path in ("scripts/lint", "bin/setup", "app/tools/pre-commit"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("mine")
+    for folder, settings in ((project, ""), (project / "app", "[core]\nhooksPath = tools\n")):
+        (folder / ".git/hooks").mkdir(parents=True)
+        (folder / ".git/config").write_text(settings)
+    (project / ".git/hooks/pre-commit").symlink_to("../../scripts/lint")
+    monkeypatch.setenv("PATH", f"{project}/bin", prepend=":")
+    said = await told(
+        open_session,
+        planting("scripts/lint"),
+        "mv scripts away",
+        planting("app/tools/pre-commit"),
+        planting("bin/git", "bin/other", "scripts/new"),
+    )
+    assert [named_in(each) for each in said] == [{"bin/git"}]
+    assert (project / "scripts/lint").read_text() == "mine"
+    assert (project / "app/tools/pre-commit").read_text() == "mine"
+    assert (project / "scripts/new").exists()
+
+
+async def test_a_job_that_began_before_a_repository_is_named_when_it_rewrites_a_hook(
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sandboxed()
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
+    hook = project / "sub/.git/hooks/pre-commit"
+    job = "while [ ! -e go ]; do sleep 0.05; done; echo evil >> sub/.git/hooks/pre-commit; touch made; sleep 60"
+    script = [call("run_shell", command=job, background=True), "It runs."]
+    looks = [call("run_shell", command="true"), "done"]
+    async with OpenAIServer([*script, *looks, *looks]) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+        async with session:
+            await session.send("start it")
+            hook.parent.mkdir(parents=True)
+            hook.write_text("mine")
+            await session.send("and now")
+            (project / "go").touch()
+            assert await comes(lambda: (project / "made").exists())
+            await session.send("and now")
+    assert "evil" in hook.read_text()
+    assert [each.partition("here: ")[2].partition(".git.")[0] for each in notices(events)] == ["new: sub/", "changed: sub/"]  # fmt: skip
+    assert "what runs in the background already can still change them" in notices(events)[0]
+
+
 async def test_a_command_without_a_sandbox_is_looked_after_as_well(open_session: Open):
     said = await told(open_session, "echo x > .envrc", mode="bypass", sandbox=False)
     assert [named_in(each) for each in said] == [{".envrc"}]

@@ -73,7 +73,10 @@ def test_c10_a_headless_run_in_an_untrusted_repository_says_so(project: Path):
 
 @pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
 def test_c11_a_user_file_that_others_can_write_is_refused(project: Path, home: Path, mode: int):
-    write(home, {"hooks": {"a": ["b"]}}, ".config/ybs/config.json").chmod(mode)
+    file = write(home, {"hooks": {"a": ["b"]}}, ".config/ybs/config.json")
+    if os.getuid() == 0:
+        os.chown(file, -1, 12345)  # a group that is the person's alone would be nobody else
+    file.chmod(mode)
     loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
     assert "can be written by others" in loaded.warnings[0]

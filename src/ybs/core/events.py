@@ -7,8 +7,7 @@ The same values, in an `Envelope`, are the lines of a transcript and of stream-j
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Raw, Struct
-from msgspec.structs import replace
+from msgspec import Raw, Struct, structs
 
 from ybs.core.changes import FileChange
 from ybs.core.messages import (
@@ -49,10 +48,7 @@ class SystemPrompted(Struct, frozen=True, kw_only=True, tag="system"):
 
 
 class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"):
-    """Words on the person's side; `parts` is all of it, where it is more than one text and `images` behind it.
-
-    `typed` is what of it the person typed, where that is not all of the words: a part of them, or `/name` of the command that made them.
-    """
+    """Words on the person's side; `parts`: all of it, if more than one text and `images` behind it; `typed`: what of it was typed, if not all (`/name`)."""
 
     content: str
     origin: Origin = "person"
@@ -65,9 +61,8 @@ class UserSaid(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="user"
         """Make the event of a message."""
         images = tuple(part for part in message.content if isinstance(part, Image))
         said = cls(content=message.text, origin=message.origin, images=images, typed=message.typed)
-        if message == said.message:
-            return said
-        return replace(said, images=(), parts=message.content)
+        is_plain = message == said.message
+        return said if is_plain else structs.replace(said, images=(), parts=message.content)
 
     @property
     def message(self) -> UserMessage:

@@ -8,14 +8,12 @@ from msgspec import Struct
 
 from ybs.config.host import Host
 from ybs.core.errors import Refused
-from ybs.security.paths.folder_index import index_of
+from ybs.security.paths.folder_index import IndexedPaths, index_of
 from ybs.security.paths.git_names import means_repository
 from ybs.security.paths.opening import read_beginning
-from ybs.security.paths.persons import named_by_settings
+from ybs.security.paths.targets import hooks_in, named_in, programs, settings_of
 from ybs.security.sandbox.places import lies_in
 
-#: What git runs or obeys in a repository; other systems keep theirs in files of these names or in `.hg/hgrc`.
-_OF_REPOSITORIES = ("config", "config.worktree", "commondir", "hooks", "hgrc", "repo/config.toml")
 _MOST_BYTES = 256_000
 _MOST_READ = 2_000
 _MOST_FOLDERS = 200
@@ -50,14 +48,12 @@ class AutorunFiles:
         old, old_repositories = self._states, self._repositories
         known, self._read = self._read, {}
         later = {path for each in found for path in each.autorun}
-        for folder in self._folders:
-            later.update(
-                path for named in named_by_settings(self._host, folder) for path in _files_in(named)
-            )
+        for folder, paths in zip(self._folders, found, strict=True):
+            later.update(_led_to(self._host, folder, paths))
         states = ((path, self._state(path, known)) for path in later)
         self._states = new = {path: state for path, state in states if state is not None}
         self._repositories = {
-            path: tuple(_settings(path)) for each in found for path in each.repositories
+            path: tuple(_settings(self._host, path)) for each in found for path in each.repositories
         }
         if old is None:
             return []
@@ -79,11 +75,22 @@ class AutorunFiles:
             own, status = os.lstat(path), os.stat(path)  # noqa: PTH116 - texts throughout
         except OSError:
             return None if not os.path.lexists(path) else (0, 0)  # a link that leads nowhere
+        if stat.S_ISDIR(status.st_mode) and (end := self._inner(path)):
+            files = sorted(_files_in(end))
+            return status.st_mode, hash(tuple((each, self._state(each, known)) for each in files))
         stamp = hash((own.st_ino, own.st_ctime_ns, status.st_ino, status.st_ctime_ns))
         old = known.get(path)
         content = old[1] if old is not None and old[0] == stamp else self._content(path, status)
         self._read[path] = (stamp, content)
         return status.st_mode, content
+
+    def _inner(self, link: str) -> str:
+        """Return the folder that a link leads to, where that lies below one of the folders; else nothing."""
+        end = os.path.realpath(link)
+        is_below = _is_in(end, self._folders) and not any(
+            lies_in(each, end) for each in self._folders
+        )
+        return end if is_below else ""
 
     def _content(self, path: str, status: os.stat_result) -> int:
         is_small = stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES
@@ -95,6 +102,13 @@ class AutorunFiles:
             if data is not None:
                 return hash(data)
         return hash((status.st_ino, status.st_ctime_ns))
+
+
+def _led_to(host: Host, root: str, found: IndexedPaths) -> Iterator[str]:
+    """Yield the files that settings and `PATH` lead to. A link counts with what it leads to."""
+    for path in named_in(host, root, found):
+        yield from _files_in(path)
+    yield from programs(host, root)
 
 
 def _files_in(path: str) -> Iterator[str]:
@@ -117,15 +131,18 @@ def _is_in(path: str, folders: Sequence[str]) -> bool:
     return any(lies_in(path, folder) for folder in folders)
 
 
-def _settings(repository: str) -> Iterator[_State | None]:
+def _settings(host: Host, repository: str) -> Iterator[_State | None]:
     """Yield what tells whether a repository's settings or hooks are other ones than before."""
-    for name in ("", *_OF_REPOSITORIES):
+    paths = [repository, *settings_of(host, repository)]
+    folders = [path for path in paths if path.rpartition("/")[2] == "hooks"]
+    hooks = (each for folder in folders for each in hooks_in(folder))
+    for path in (*paths, *hooks):
         try:
-            status = os.lstat(f"{repository}/{name}" if name else repository)
+            status = os.lstat(path)
         except OSError:
             yield None
             continue
         is_content = not stat.S_ISDIR(status.st_mode)
-        # A folder's own time changes with each commit; that of its hooks does not.
-        changed = status.st_ctime_ns if is_content or name == "hooks" else 0
+        # A folder's own time changes with each commit; that of its hooks does not, nor when one is written in place.
+        changed = status.st_ctime_ns if is_content or path in folders else 0
         yield status.st_mode, hash((status.st_ino, changed))

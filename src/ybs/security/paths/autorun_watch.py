@@ -21,12 +21,12 @@ MOST_NAMED = 200
 #: Who it was: the command that just ended, or who was at work beside one in the background.
 _COMMAND, _BESIDE_JOB = "A command", "A command in the background, or somebody else meanwhile,"
 LEFT = (
-    "{who} left files that other programs run by themselves, or that later sessions are told: {names}. "
+    "{who} left files that other programs run by themselves, that PATH gives another program's name, or that later sessions are told: {names}. "
     "Look at them before you open this folder in an editor, enter it in a shell or commit."
 )
 MADE = (
     "{who} made or changed git repositories here: {names}. git runs what their hooks and config name; look at those "
-    "before you use git there. For commands in the sandbox they are read-only from now on."
+    "before you use git there. Commands that begin from now on find them read-only; what runs in the background already can still change them."
 )
 UNSEEN = (
     "Not all folders of this project could be looked through ({names}): commands find these read-only for now, and what they left there is not named. "

@@ -28,6 +28,8 @@ _DEPENDENCIES = frozenset(
 #: Looked at last, so that a look that takes too long has seen the project's own folders.
 _LAST = _DEPENDENCIES | {".venv", "venv", "target", "dist", "build", "__pycache__"}
 _CLOCK_NS = 20_000_000  # file times may lag behind the clock by a tick of the kernel
+#: Of single folders: their time of change with their names.
+_known: dict[str, tuple[tuple[int, ...], tuple[frozenset[str], frozenset[str]]]] = {}
 #: Names of the top and pairs of names below it are held.
 _HELD_DEPTH = 2
 
@@ -36,12 +38,14 @@ class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
     `repositories` are folders of version control (or the files in their place) and bare repositories; where the root itself is
-    one, its parts stand for it. `autorun` are the files that run or are read later, `held` those entries at the root's top that
-    the sandbox holds. `special` are sockets, pipes and devices. `unseen` are folders that were not looked at.
+    one, its parts stand for it. `autorun` are the files that run or are read later, `links` those of them that are links, `held`
+    those entries at the root's top that the sandbox holds, and the links below them. `special` are sockets, pipes and devices.
+    `unseen` are folders that were not looked at.
     """
 
     repositories: list[str] = []
     autorun: list[str] = []
+    links: list[str] = []
     held: list[str] = []
     special: list[str] = []
     unseen: list[str] = []
@@ -54,6 +58,7 @@ class _Folder(Struct, gc=False):
     folders: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
     autorun: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     special: tuple[str, ...] = ()
     is_bare: bool = False
@@ -70,11 +75,11 @@ class FolderIndex:
         self._found = IndexedPaths()
         self._ended = self._took = 0.0
 
-    def look(self, *, is_fresh: bool = False) -> IndexedPaths:
-        """Return the current index or, unless `is_fresh`, a recent one if a look takes long."""
+    def look(self, *, is_fresh: bool = False, rests: float = 1.0) -> IndexedPaths:
+        """Return the current index or, unless `is_fresh`, a recent one if a look takes long: it rests so many times as long as it takes."""
         with self._lock:
             began = monotonic()
-            if is_fresh or began - self._ended >= self._took:
+            if is_fresh or began - self._ended >= rests * self._took:
                 self._found = self._looked(began + self._look_seconds)
                 self._ended = monotonic()
                 self._took = self._ended - began
@@ -108,15 +113,21 @@ class FolderIndex:
 
 
 class _Below:
-    """A folder on the way: how deep, whether its files run later, and whether it lies among dependencies."""
+    """A folder on the way: how deep, whether its files run later, whether the sandbox holds it, and whether it lies among dependencies."""
 
-    __slots__ = ("depth", "is_autorun", "is_installed", "path")
+    __slots__ = ("depth", "is_autorun", "is_held", "is_installed", "path")
 
     def __init__(
-        self, path: str, *, depth: int, is_autorun: bool = False, is_installed: bool = False
+        self,
+        path: str,
+        *,
+        depth: int,
+        is_autorun: bool = False,
+        is_held: bool = False,
+        is_installed: bool = False,
     ) -> None:
         self.path, self.depth = path, depth
-        self.is_autorun, self.is_installed = is_autorun, is_installed
+        self.is_autorun, self.is_held, self.is_installed = is_autorun, is_held, is_installed
 
     @property
     def name(self) -> str:
@@ -124,13 +135,21 @@ class _Below:
 
     def one(self, name: str) -> "_Below":
         lower = name.lower()
+        is_autorun = self.is_autorun or kind_of(lower, self.name) is not None
         return _Below(
             f"{self.path}/{name}",
             depth=self.depth + 1,
-            is_autorun=self.is_autorun or kind_of(lower, self.name) is not None,
+            is_autorun=is_autorun,
+            is_held=is_autorun and (self.is_held or self.holds(lower)),
             is_installed=(self.is_installed or lower in _DEPENDENCIES)
             and f"{self.path}/{name}" not in _looked_in(tuple(left_out)),
         )
+
+    def holds(self, lower: str) -> bool:
+        """Return whether the sandbox holds an entry: at the top by its name, one folder below it by two names."""
+        if not self.depth:
+            return kind_of(lower) == "held"
+        return self.depth < _HELD_DEPTH and NAMES.get(f"{self.name}/{lower}") == "held"
 
 
 @cache
@@ -143,6 +162,24 @@ def _looked_in(folders: tuple[str, ...]) -> frozenset[str]:
 def index_of(root: str) -> FolderIndex:
     """Return the index of a folder, one for the whole process."""
     return FolderIndex(root)
+
+
+def listed(folder: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the names in a folder that are not folders, and those of the links; it is listed once for each time of its change."""
+    try:
+        status = os.stat(folder)  # noqa: PTH116
+        stamp = (status.st_dev, status.st_ino, status.st_ctime_ns)
+        known = _known.get(folder)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        with os.scandir(folder) as entries:
+            kinds = {each.name: each.is_symlink() for each in entries if not each.is_dir(follow_symlinks=False)}  # fmt: skip
+    except (OSError, ValueError):
+        return frozenset(), frozenset()
+    found = frozenset(kinds), frozenset(name for name, is_link in kinds.items() if is_link)
+    if status.st_ctime_ns + _CLOCK_NS < time_ns():
+        _known[folder] = stamp, found
+    return found
 
 
 def _folder_at(below: _Below, known: _Folder | None) -> _Folder | None:
@@ -191,12 +228,18 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
         return _Folder(stamp, special=tuple(special), is_bare=True)
     repositories = names & (REPOSITORIES | PARTS if is_bare else REPOSITORIES)
     files = () if below.is_installed else _autorun_files(below, others, links)
+    held = [name for name in names - repositories if below.holds(name.lower())]
+    if (
+        below.is_held
+    ):  # what lies in it is held with it, but for what links lead to; documents may be written
+        held += [name for name in links if kind_of(name.lower(), below.name) != "read"]
     return _Folder(
         stamp,
         folders=tuple(name for name in folders if name not in repositories),
         repositories=tuple(repositories),
         autorun=tuple(files),
-        held=tuple(_held(below, names - repositories)) if below.depth < _HELD_DEPTH else (),
+        links=tuple(set(files).intersection(links)),
+        held=tuple(held),
         special=tuple(special),
     )
 
@@ -210,18 +253,11 @@ def _autorun_files(below: _Below, others: list[str], links: list[str]) -> list[s
     return [*(name for name in names if kind_of(name.lower(), above)), *packages]
 
 
-def _held(below: _Below, names: set[str]) -> list[str]:
-    """Return what the sandbox holds: at the top by its name, one folder below it by two names."""
-    if not below.depth:
-        return [name for name in names if kind_of(name.lower()) == "held"]
-    above = below.name
-    return [name for name in names if NAMES.get(f"{above}/{name.lower()}") == "held"]
-
-
 def _add(found: IndexedPaths, below: _Below, folder: _Folder) -> None:
     path = below.path
     if folder.is_bare:
         found.repositories.append(path)
     found.repositories += [f"{path}/{name}" for name in folder.repositories]
     found.autorun += [f"{path}/{name}" for name in folder.autorun]
+    found.links += [f"{path}/{name}" for name in folder.links]
     found.held += [f"{path}/{name}" for name in folder.held]

@@ -1,4 +1,4 @@
-"""The parts of a project that the person's own git settings name: hooks, included settings, programs for files.
+"""The parts of a project that settings of git name: hooks, included settings, programs for files; the person's own and those of its repositories.
 
 They run at the person's next commit, so the sandbox holds them and file tools ask. Settings are read as text, without git
 (https://git-scm.com/docs/git-config#_syntax), once for each state of a file.
@@ -7,11 +7,16 @@ They run at the person's next commit, so the sandbox holds them and file tools a
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
 
+from msgspec import Struct
+
 from ybs.config.host import Host
 from ybs.core.lazy import lazy
+from ybs.security.paths.folder_index import listed
 from ybs.security.paths.opening import read_beginning
 
 _MOST_BYTES = 1_000_000
@@ -33,6 +38,7 @@ _COMMANDS = frozenset(
     | {"guitool.cmd", "instaweb.httpd", "lfs.path", "lfs.clean", "sendemail.smtpserver"}
     | {"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd"}
 )
+_OF_TREE = "config.worktree"
 #: Variables of git that are such commands.
 _VARIABLES = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_ASKPASS"),
@@ -63,25 +69,69 @@ _ADDRESS = lazy(rf"(?:{'|'.join(PROTOCOLS)})://.*|(?!-)[^/:]+:(?!:|//).+")
 #: Section and key in lower case, and the value; of a file's also what stands in quotes in the section.
 _Entry = tuple[str, str]
 _FileEntry = tuple[str, str, str]
-_known: dict[str, tuple[tuple[int, ...], list[_FileEntry]]] = {}
+#: Key, value, and the folder of the file that says so; empty for a variable.
+_Placed = tuple[str, str, str]
 
 
-def named_by_git(host: Host, root: str) -> Iterator[str]:
-    """Yield the person's own files of settings, and the paths that settings outside of any command's reach name, in any folder; they need not exist."""
+class Folders(Struct, frozen=True):
+    """The folder of a repository, the names of files and links in it, and the folder that it shares with other work trees (mostly the same)."""
+
+    own: str
+    common: str
+    names: frozenset[str]
+    links: frozenset[str]
+
+
+class _File(Struct, frozen=True):
+    """A file in the state of its stamp: all entries, and those that may name a path."""
+
+    stamp: tuple[int, ...]
+    entries: list[_FileEntry]
+    naming: list[_FileEntry]
+
+
+_MISSING = _File((), [], [])
+_known: dict[str, _File] = {}
+
+
+def named_by_git(
+    host: Host, root: str, repositories: Mapping[str, Folders] | None = None
+) -> Iterator[str]:
+    """Yield the person's own files of settings, and the paths that settings outside of any command's reach name, in any folder; they need not exist.
+
+    They are those of the repository around the root, or of all that are given, each with its folders.
+    """
     yield from map(os.path.realpath, _persons_files(host))
-    for key, path in _named(host, root):
+    for key, path in _named(host, repositories or _around(host, root)):
         if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112
             yield path
 
 
 def hook_folders(host: Host, root: str) -> list[str]:
     """Return the folders, wherever they lie, that settings and variables of git name for hooks; they need not exist."""
-    return [path for key, path in _named(host, root) if key == _HOOKS]
+    return [path for key, path in _named(host, _around(host, root)) if key == _HOOKS]
 
 
 def commands(host: Host, root: str) -> list[_Entry]:
     """Return the commands that settings and variables of git name for a repository, each behind its key."""
-    return [(key, value) for key, value, _ in _settings(host, _top(root)) if _is_command(key)]
+    own = (_in_files(host, _files(folders)) for folders in _around(host, root).values())
+    said = (*_of_person(host), *chain.from_iterable(own))
+    return [(key, value) for key, value, _ in said if _is_command(key)]
+
+
+def folders_of(host: Host, git: str) -> Folders:
+    """Return the folders of a repository: `git` is the `.git` of a work tree, or a bare repository."""
+    own, (names, links) = git, listed(git)
+    if not names and (said := _said(git)).startswith("gitdir:"):  # a worktree or submodule
+        own = _resolved(host, said.removeprefix("gitdir:").strip(), _top(git))
+        names, links = listed(own)
+    common = _said(f"{own}/commondir").strip() if "commondir" in names else ""
+    return Folders(own, _resolved(host, common, own) if common else own, names, links)
+
+
+def _around(host: Host, root: str) -> dict[str, Folders]:
+    git = git_around(root)
+    return {git: folders_of(host, git)}
 
 
 def remotes_of(files: Iterable[Path]) -> set[str]:
@@ -91,7 +141,7 @@ def remotes_of(files: Iterable[Path]) -> set[str]:
     """
     names, used = set[str](), set[str]()
     for file in files:
-        entries = _entries(str(file)) or [("", "", "")]
+        entries = _entries(str(file)).entries or [("", "", "")]
         for key, value, name in entries:
             if key in _ADDRESSES and _ADDRESS().fullmatch(value):
                 names.add(name)
@@ -108,35 +158,63 @@ def _is_command(key: str) -> bool:
     return key in (*_COMMANDS, _VARIABLE) or key.startswith(("hook.", "pager."))
 
 
-def _named(host: Host, root: str) -> Iterator[_Entry]:
-    """Yield keys and the paths that they name."""
-    top = _top(root)
-    for key, value, folder in _settings(host, top):
+def _is_naming(key: str) -> bool:
+    return key in _INCLUDES or key in _PATHS or key.startswith("alias.") or _is_command(key)
+
+
+def _named(host: Host, repositories: Mapping[str, Folders]) -> Iterator[_Entry]:
+    """Yield keys and the paths that they name for some repositories."""
+    person = list(_of_person(host))
+    for git, folders in repositories.items():
+        if own := [file for file in _files(folders) if _entries(file).naming]:
+            yield from _resolved_all(host, _in_files(host, own), _top(git))
+        yield from _resolved_all(host, person, _top(git))
+
+
+def _resolved_all(host: Host, said: Iterable[_Placed], top: str) -> Iterator[_Entry]:
+    """Yield the keys of settings with the paths that they name in a repository."""
+    for key, value, folder in said:
         if not value:
             continue
         if key in _INCLUDES or key in _PATHS:
-            yield key, _resolved(host, value, folder if key in _INCLUDES else top)
-        elif _is_command(key) or key.startswith("alias."):
-            words = (
-                _resolved(host, word, top) for word in re.split(r"[\s'\"!;&|]+", value) if word
-            )
-            yield from ((key, path) for path in words if os.path.isfile(path))  # noqa: PTH113
+            yield key, _resolved(host, value, (folder if key in _INCLUDES else "") or top)
+            continue
+        words = (_whole(host, word, top) for word in _words(value))
+        # Most words are no file: links are resolved for those that are.
+        yield from ((key, os.path.realpath(path)) for path in words if os.path.isfile(path))  # noqa: PTH113
 
 
-def _settings(host: Host, top: str) -> Iterator[tuple[str, str, str]]:
-    """Yield keys, values and the folder of the file that they stand in, with what files include."""
-    yield from ((key, value, top) for key, value in _in_variables(host.environ))
-    pending, seen = [*_files(host, top)], set[str]()
+@lru_cache(1_000)
+def _words(command: str) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[\s'\"!;&|]+", command) if word)
+
+
+def _of_person(host: Host) -> Iterator[_Placed]:
+    """Yield what variables and the files of the person and of the machine say for every repository."""
+    yield from ((key, value, "") for key, value in _in_variables(host.environ))
+    yield from _in_files(host, _persons_files(host))
+
+
+def _files(folders: Folders) -> list[str]:
+    """Return the files of a repository's own settings."""
+    common = f"{folders.common}/config"
+    return [f"{folders.own}/{_OF_TREE}", common] if _OF_TREE in folders.names else [common]
+
+
+def _in_files(host: Host, files: Iterable[str]) -> Iterator[_Placed]:
+    """Yield what files and those that they include say that names something."""
+    pending, seen = [*files], set[str]()
     while pending and len(seen) < _MOST_FILES:
         file = pending.pop()
-        folder = os.path.dirname(file)  # noqa: PTH120 - texts throughout
-        if file not in seen:
-            seen.add(file)
-            entries = _entries(file)
+        if file in seen:
+            continue
+        seen.add(file)
+        if naming := _entries(file).naming:
+            folder = os.path.dirname(file)  # noqa: PTH120 - texts throughout
             pending += (
-                _resolved(host, value, folder) for key, value, _ in entries if key in _INCLUDES
+                _resolved(host, value, folder) for key, value, _ in naming if key in _INCLUDES
             )
-            yield from ((key, value, folder) for key, value, _ in entries)
+            yield from ((key, value, folder) for key, value, _ in naming)
 
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
@@ -153,21 +231,19 @@ def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
         number += 1
 
 
-def _top(root: str) -> str:
-    """Return the folder of the repository around the root, or the root."""
-    above = (str(folder) for folder in (Path(root), *Path(root).parents))
-    return next((folder for folder in above if os.path.lexists(f"{folder}/.git")), root)
+def git_around(root: str) -> str:
+    """Return the `.git` of the repository around the root, or the one that it would have."""
+    folder = root
+    while not os.path.lexists(f"{folder}/.git"):
+        folder, _, name = folder.rpartition("/")
+        if not name:
+            return f"{root}/.git"
+    return f"{folder}/.git"
 
 
-def _files(host: Host, top: str) -> Iterator[str]:
-    """Yield the files that git reads for a repository, the person's and the machine's first."""
-    yield from _persons_files(host)
-    folder = f"{top}/.git"
-    if pointer := _said(folder).removeprefix("gitdir:").strip():  # a worktree or submodule
-        folder = _resolved(host, pointer, top)
-    common = _said(f"{folder}/commondir").strip()
-    common = _resolved(host, common, folder) if common else folder
-    yield from (f"{folder}/config.worktree", f"{common}/config")
+def _top(git: str) -> str:
+    """Return the folder that relative paths in settings hang on."""
+    return git.removesuffix("/.git")
 
 
 def _persons_files(host: Host) -> Iterator[str]:
@@ -179,22 +255,33 @@ def _persons_files(host: Host) -> Iterator[str]:
 
 
 def _said(file: str) -> str:
-    """Return the content of a short file; empty if it is a folder, a link, or missing."""
+    """Return the content of a short file; empty if it is a folder or missing."""
     try:
-        if not S_ISREG(os.lstat(file).st_mode):  # mostly: a folder, or nothing
+        status = os.stat(file)  # noqa: PTH116
+        if not S_ISREG(status.st_mode):
             return ""
-        return os.fsdecode(read_beginning(file, _MOST_BYTES) or b"")
+        return _read(file, (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns))
     except (OSError, ValueError):
         return ""
 
 
+@lru_cache(1_000)
+def _read(file: str, _: tuple[int, ...]) -> str:
+    """Return the content of a file in one state of it."""
+    return os.fsdecode(read_beginning(os.path.realpath(file), _MOST_BYTES) or b"")
+
+
 def _resolved(host: Host, value: str, folder: str) -> str:
+    return os.path.realpath(_whole(host, value, folder))
+
+
+def _whole(host: Host, value: str, folder: str) -> str:
     if value.startswith("~/"):
-        value = f"{host.home}/{value[2:]}"
-    return os.path.realpath(value if value.startswith("/") else f"{folder}/{value}")
+        return f"{host.home}/{value[2:]}"
+    return value if value.startswith("/") else f"{folder}/{value}"
 
 
-def _entries(file: str) -> list[_FileEntry]:
+def _entries(file: str) -> _File:
     """Return the content of a file; empty if it is missing or cannot be read."""
     try:
         status = os.stat(file)  # noqa: PTH116
@@ -205,14 +292,14 @@ def _entries(file: str) -> list[_FileEntry]:
             status.st_mtime_ns,
             status.st_ctime_ns,
         )
-        if (known := _known.get(file)) is not None and known[0] == stamp:
-            return known[1]
+        if (known := _known.get(file)) is not None and known.stamp == stamp:
+            return known
         data = read_beginning(os.path.realpath(file), _MOST_BYTES)
     except (OSError, ValueError):
-        return []
+        return _MISSING
     entries = list(_parsed(os.fsdecode(data or b"")))
-    _known[file] = (stamp, entries)
-    return entries
+    found = _known[file] = _File(stamp, entries, [each for each in entries if _is_naming(each[0])])
+    return found
 
 
 def _parsed(text: str) -> Iterator[_FileEntry]:

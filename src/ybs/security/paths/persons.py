@@ -5,7 +5,7 @@ One answer for all who ask: file tools ask about it, the sandbox holds it for co
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ybs.config.document import LARGEST_BYTES
 from ybs.config.host import Host, asked_for
 from ybs.config.paths import PERSONS_HOOKS, PERSONS_PLACES, SYSTEM_FILE
 from ybs.config.tree import is_list, is_object
-from ybs.security.paths.git_settings import named_by_git
+from ybs.security.paths.git_settings import Folders, named_by_git
 from ybs.security.paths.home_links import led_into
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.path_text import lies_in
@@ -29,15 +29,17 @@ _RULES = ("safety", "permissions")
 _VARIABLE = re.compile(r"\$\{?(\w+)\b\}?")
 
 
-def named_by_settings(host: Host, root: str) -> list[str]:
+def named_by_settings(
+    host: Host, root: str, repositories: Mapping[str, Folders] | None = None
+) -> list[str]:
     """Return the paths in a root, whose links are resolved, that are the person's own; they need not exist.
 
-    That is the root itself where it is what is named, or lies in it.
+    That is the root itself where it is what is named, or lies in it. `repositories` are those whose settings count, by default the one around the root.
     """
     files = tuple(_state(each) for each in (*_own_files(host), *sorted(asked_for)))
     said = _reached(host, root, files)
     led = led_into(str(host.home), (*_places(host), *said.folders), root)
-    named = dict.fromkeys((*named_by_git(host, root), *led, *asked_for, *said.files))
+    named = dict.fromkeys((*named_by_git(host, root, repositories), *led, *asked_for, *said.files))
     inside = dict.fromkeys(root if lies_in(root, path) else path for path in named)
     return [path for path in inside if lies_in(path, root)]
 

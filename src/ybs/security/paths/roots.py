@@ -272,13 +272,14 @@ class Roots:
     def autorun_part(self, path: Path, asked: str = "") -> str:
         """Return the part of the path that makes it a file which other programs act on later, or nothing.
 
-        The name as asked counts too, and so does a link of such a name at the top of the project that leads here.
+        The name as asked counts too, and so does what leads here: a link of such a name, settings of git, `PATH`.
         """
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
-        names = (*map(self._in_its_root, (str(path), named)), *self._links_to(str(path)))
+        names = map(self._in_its_root, (str(path), named))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
-        found = next(filter(None, parts), "") or self._named_by_settings(str(path))
-        return found or self._of_home(str(path))
+        return (
+            next(filter(None, parts), "") or self._leading_to(str(path)) or self._of_home(str(path))
+        )
 
     def _of_home(self, real: str) -> str:
         """Return the part of a path by which shells and programs read or start it, where a root holds all of the home folder.
@@ -300,12 +301,12 @@ class Roots:
                 return self.show(place)
         return ""
 
-    def _named_by_settings(self, real: str) -> str:
-        from ybs.security.paths.persons import named_by_settings
+    def _leading_to(self, real: str) -> str:
+        from ybs.security.paths.targets import leading_to
 
-        named = (path for root in self._roots for path in named_by_settings(self.host, root))
-        found = next((path for path in named if lies_in(real, path)), "")
-        return found and self.show(Path(real if found in self._roots else found))
+        found = (leading_to(self.host, root, real) for root in self._roots if lies_in(real, root))
+        path = next(filter(None, found), "")
+        return path and self.show(Path(real if path in self._roots else path))
 
     @cached_property
     def _never(self) -> tuple[str, ...]:
@@ -331,15 +332,6 @@ class Roots:
     def _in_its_root(self, path: str) -> str:
         root = max((root for root in self._roots if lies_in(path, root)), key=len, default="/")
         return path[len(root.rstrip("/")) + 1 :]
-
-    def _links_to(self, real: str) -> Iterable[str]:
-        """Yield the names of the links at the project's top that lead to the path or to a folder above it."""
-        try:
-            with os.scandir(self.folder) as entries:
-                links = [entry for entry in entries if entry.is_symlink()]
-        except OSError:
-            return
-        yield from (link.name for link in links if lies_in(real, os.path.realpath(link.path)))
 
     def _expanded(self, paths: Iterable[str | Path]) -> Iterable[str]:
         for path in paths:

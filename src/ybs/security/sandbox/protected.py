@@ -5,7 +5,7 @@ import socket
 import stat
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ybs.config.host import Host
@@ -14,8 +14,7 @@ from ybs.security.paths.autorun import NAMES as AUTORUN
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.own_code import code_in
-from ybs.security.paths.persons import named_by_settings
-from ybs.security.paths.steps import steps
+from ybs.security.paths.targets import named_in, ways
 from ybs.security.sandbox.places import lies_in
 
 GIT = ".git"
@@ -32,7 +31,7 @@ _UNSEEN = ("/run/", "/var/run/")
 def protected(host: Host, root: str) -> list[str]:
     """Return what a sandboxed program may not change: repositories at any depth, what runs later at the top, ybs's own code.
 
-    What the person's git settings name in the project belongs to it.
+    What settings of git name in the project, and what links among these lead to, belongs to it.
 
     Of very many, and where not all folders could be looked at, whole folders stand for what is in them.
     Never a name that is missing: hiding one leaves an empty file behind.
@@ -44,24 +43,15 @@ def held_whole(root: str) -> list[str]:
     """Return ybs's own code, the repositories at any depth, and folders that could not be looked at."""
     found = index_of(root).look()
     repositories = _folded([*found.repositories, *found.unseen], root, MOST_HELD)
-    return [*code_in(root), *_with_ways(repositories, root)]
+    return [*code_in(root), *ways(repositories, root)]
 
 
 def held(host: Host, root: str) -> list[str]:
-    """Return what runs later at the top, and what the person's git settings name, with the links and the end of each way there."""
-    named = (path for path in named_by_settings(host, root) if os.path.lexists(path))
-    return sorted(set(_with_ways((*index_of(root).look().held, *named), root)))
-
-
-def _with_ways(paths: Iterable[str], root: str) -> Iterator[str]:
-    """Yield the paths; for a link each link that it leads over and what it leads to, as far as they are there and lie in the root."""
-    for path in paths:
-        if not os.path.islink(path):  # noqa: PTH114 - there may be hundreds
-            yield path
-            continue
-        for step in steps(path, has_turns=False):
-            if step != root and lies_in(step, root) and os.path.lexists(step):
-                yield step
+    """Return what runs later at the top, and what settings of git name, with the links and the end of each way there."""
+    found = index_of(root).look()
+    named = (path for path in named_in(host, root, found) if os.path.lexists(path))
+    kept = {*ways(found.held, root), *named}
+    return sorted(path for path in kept if kept.isdisjoint(_above(path, root)))
 
 
 def pipes(root: str) -> list[str]:

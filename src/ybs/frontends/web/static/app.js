@@ -317,8 +317,7 @@ function takeReply(record) {
     return;
   }
   if (record.quit) {
-    doing(closeSession)();
-    return;
+    doing(closeSession)(); return;
   }
   if (record.text || record.menu || record.tables.length || record.diff || record.notes.length) {
     $('log').append(reply(record, doing(line => send(line, { choice: true }))));
@@ -339,8 +338,7 @@ const submit = doing(async queue => {
   try {
     await send(text, more); given = ''; stick(true);
   } catch (error) {
-    draft(text); attached = kept; drawAttached();
-    throw error;
+    draft(text); attached = kept; drawAttached(); throw error;
   }
 });
 const stopTurn = doing(() => api(on('stop'), {}));
@@ -362,14 +360,12 @@ async function attach(files) {
 function takeLong(event, data) {
   const text = data.getData('text/plain'), lines = text.split('\n').length;
   if (lines <= 10 && text.length <= 1000) return;
-  event.preventDefault();
-  attached.push({ name: `pasted, ${lines} line${lines === 1 ? '' : 's'}`, text }); drawAttached();
+  event.preventDefault(); attached.push({ name: `pasted, ${lines} line${lines === 1 ? '' : 's'}`, text }); drawAttached();
 }
 function drawAttached() {
   $('attached').replaceChildren(...attached.map(each => make('li', {}, make('span', { text: each.name }),
     make('button', { type: 'button', class: 'icon', 'aria-label': `Do not attach ${each.name}`, text: '×', onclick: () => {
-      attached = attached.filter(other => other !== each);
-      drawAttached();
+      attached = attached.filter(other => other !== each); drawAttached();
     } }))));
 }
 
@@ -377,9 +373,7 @@ function drawAttached() {
 
 let asked = 0;
 async function offer() {
-  const area = $('prompt');
-  const before = area.value.slice(0, area.selectionStart);
-  const number = ++asked;
+  const area = $('prompt'), before = area.value.slice(0, area.selectionStart), number = ++asked;
   if (!current || !(before.startsWith('/') || /@\S*$/.test(before.slice(-200)))) return hideOffers();
   const { items } = await api(on(`complete?text=${encodeURIComponent(before)}`));
   if (number !== asked) return undefined;
@@ -399,8 +393,7 @@ function drawOffers() {
 }
 function hideOffers() { asked += 1; offers = { items: [], at: -1 }; drawOffers(); }
 function accept(at) {
-  const area = $('prompt');
-  const item = offers.items[at];
+  const area = $('prompt'), item = offers.items[at];
   const end = area.selectionStart; // what was typed since the offer came is a part of what it replaces
   area.setRangeText(item.text, Math.max(0, offers.before.length - item.cut), end, 'end'); hideOffers(); grow();
   if (item.text.endsWith('/') || item.text.endsWith(' ')) offer().catch(() => {});
