@@ -51,8 +51,7 @@ class Composer:
         #: Paths that stood in words which were taken back, and that the person had not named: what a command printed, or a paste.
         self.given_back = set[str]()
         self._news: list[Event] = []
-        #: Whether words may name files at all.
-        self.names_files = True
+        self._names_files = True
         #: Goes with the next words: what commands printed that the person typed.
         self.waiting: list[Text] = []
 
@@ -112,8 +111,12 @@ class Composer:
         # All of them: the person may delete those before one that was not looked at.
         self.given_back |= paths_in(named_in(words, most=None)) - paths_in(named)
 
+    def name_no_files(self) -> None:
+        """Look for files in no words from now on."""
+        self._names_files = False
+
     def _named(self, words: str) -> NamedInWords:
-        named = named_in(words) if self.names_files else NOTHING
+        named = named_in(words) if self._names_files else NOTHING
         return given_back(named, self.given_back) if self.given_back else named
 
     async def _with_files(

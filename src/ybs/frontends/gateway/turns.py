@@ -273,7 +273,7 @@ class Turns:
 
 async def _result_of(session: Session, words: str, images: tuple[Image, ...]) -> Outcome | Reply:
     """Send words, in which no file is looked for: `@~/.netrc` in a chat would attach it unasked."""
-    session.parts.composer.names_files = False
+    session.parts.composer.name_no_files()
     return await session.inbox.result_of(words, images=images, is_for_model=True)
 
 
