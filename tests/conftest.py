@@ -36,7 +36,7 @@ _left_out: set[str] = set()
 _MODE = 0o755
 _MODULE_MARK = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.(\w+)", re.MULTILINE)
 #: Folders of tests whose integration tests are run without measuring coverage.
-_OF_THE_WHOLE = frozenset(("conductor", "e2e", "examples", "frontends"))
+_OF_THE_WHOLE = frozenset(("e2e", "examples", "frontends"))
 _HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -150,6 +150,7 @@ def _unmeasured() -> Iterator[None]:
         yield
     finally:
         running.start()
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # which that sets
 
 
 @pytest.hookimpl(wrapper=True)
