@@ -6,9 +6,7 @@ import re
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -35,8 +33,6 @@ _skips: list[str] = []
 _left_out: set[str] = set()
 _MODE = 0o755
 _MODULE_MARK = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.(\w+)", re.MULTILINE)
-#: Folders of tests whose integration tests are run without measuring coverage.
-_OF_THE_WHOLE = frozenset(("e2e", "examples", "frontends"))
 _HAS_FAILED = pytest.StashKey[bool]()
 
 
@@ -123,34 +119,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     option = item.config.option
     if not hasattr(item.config, "workerinput") or option.verbose > 0:
         return None
-    with _unmeasured() if _is_unmeasured(item) else nullcontext():
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    for report in reports:
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed or report.duration > option.durations_min:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
-
-
-def _is_unmeasured(item: pytest.Item) -> bool:
-    """Return whether a test is one of the whole, as a person uses it: measured they would take twice as long, and what they reach is all over the code."""
-    top = item.path.relative_to(Path(__file__).parent).parts[0]
-    return top in _OF_THE_WHOLE and item.get_closest_marker("integration") is not None
-
-
-@contextmanager
-def _unmeasured() -> Iterator[None]:
-    """Measure no coverage."""
-    coverage = sys.modules.get("coverage")
-    running = coverage.Coverage.current() if coverage else None
-    if running is None:
-        yield
-        return
-    running.stop()
-    try:
-        yield
-    finally:
-        running.start()
-        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)  # which that sets
 
 
 @pytest.hookimpl(wrapper=True)

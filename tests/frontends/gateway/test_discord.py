@@ -232,9 +232,10 @@ async def test_a_damaged_file_of_what_was_read_is_begun_anew(platform, tmp_path:
     async with talking(platform, folder=str(tmp_path)) as (_, taken):
         await platform.say("hi")
         await platform.until(lambda: taken.events)
-        await platform.until(lambda: "discord" in file.read_text())
+        last = int(taken.events[0].message)  # what lay before it is noted first
+        await platform.until(lambda: f",{last}]" in file.read_text())
         ((place, message),) = json.loads(file.read_text())
-        assert (place["chat"], message) == ("11", int(taken.events[0].message))
+        assert (place["chat"], message) == ("11", last)
 
 
 async def test_a_message_that_the_library_cannot_read_stops_nothing_for_long(
