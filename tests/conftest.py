@@ -21,7 +21,7 @@ from skips import unexpected
 
 # A busy machine is slow, and that is no fault of what is tested. CI looks longer (`--hypothesis-profile thorough`).
 settings.register_profile("ybs", deadline=None, max_examples=12)
-settings.register_profile("thorough", deadline=None, max_examples=30)
+settings.register_profile("thorough", deadline=None, max_examples=20)
 settings.load_profile("ybs")
 
 LOOPBACK = ("127.", "localhost", "::1")
