@@ -259,7 +259,7 @@ class Agent:
         while True:
             for _ in range(100):
                 await self.say("x" * 1000)
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # what the client says is heard between
 
     async def do_terminal(self) -> None:
         try:

@@ -434,7 +434,7 @@ class _SearchFromElsewhere(_Search):
         place, mode = super()._walk(path, links)
         # What lies in the system's folders is found by its whole path.
         is_away = not mode and not f"{place}/".startswith(_SYSTEM)
-        return place, stat.S_IFDIR if is_away and os.path.isdir(place) else mode  # noqa: PTH112
+        return place, stat.S_IFDIR if is_away and os.path.isdir(place) else mode  # noqa: PTH112 - texts throughout
 
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:

@@ -167,7 +167,7 @@ def index_of(root: str) -> FolderIndex:
 def listed(folder: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names in a folder that are not folders, and those of the links; it is listed once for each time of its change."""
     try:
-        status = os.stat(folder)  # noqa: PTH116
+        status = os.stat(folder)  # noqa: PTH116 - texts throughout
         stamp = (status.st_dev, status.st_ino, status.st_ctime_ns)
         known = _known.get(folder)
         if known is not None and known[0] == stamp:

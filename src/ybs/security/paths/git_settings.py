@@ -103,7 +103,7 @@ def named_by_git(
     """
     yield from map(os.path.realpath, _persons_files(host))
     for key, path in _named(host, repositories or _around(host, root)):
-        if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112
+        if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112 - texts throughout
             yield path
 
 
@@ -181,7 +181,7 @@ def _resolved_all(host: Host, said: Iterable[_Placed], top: str) -> Iterator[_En
             continue
         words = (_whole(host, word, top) for word in _words(value))
         # Most words are no file: links are resolved for those that are.
-        yield from ((key, os.path.realpath(path)) for path in words if os.path.isfile(path))  # noqa: PTH113
+        yield from ((key, os.path.realpath(path)) for path in words if os.path.isfile(path))  # noqa: PTH113 - texts throughout
 
 
 @lru_cache(1_000)
@@ -257,7 +257,7 @@ def _persons_files(host: Host) -> Iterator[str]:
 def _said(file: str) -> str:
     """Return the content of a short file; empty if it is a folder or missing."""
     try:
-        status = os.stat(file)  # noqa: PTH116
+        status = os.stat(file)  # noqa: PTH116 - texts throughout
         if not S_ISREG(status.st_mode):
             return ""
         return _read(file, (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns))
@@ -284,7 +284,7 @@ def _whole(host: Host, value: str, folder: str) -> str:
 def _entries(file: str) -> _File:
     """Return the content of a file; empty if it is missing or cannot be read."""
     try:
-        status = os.stat(file)  # noqa: PTH116
+        status = os.stat(file)  # noqa: PTH116 - texts throughout
         stamp = (
             status.st_dev,
             status.st_ino,

@@ -140,6 +140,6 @@ def _programs(host: Host, root: str) -> dict[str, str]:
             continue
         for name in names:
             real = os.path.realpath(f"{folder}/{name}")
-            if lies_in(real, root) and os.path.isfile(real):  # noqa: PTH113
+            if lies_in(real, root) and os.path.isfile(real):  # noqa: PTH113 - texts throughout
                 found.setdefault(name, real)
     return found
