@@ -126,7 +126,7 @@ def _is_private(group: int) -> bool:
 
 MOST_WARNINGS = 20
 MOST_KEYS_NAMED = 12
-_TOKEN = lazy(r'\n|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
+_TOKEN = lazy(r'\n|"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 
 class SettingsDocument:

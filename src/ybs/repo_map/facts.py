@@ -103,21 +103,21 @@ _PYTHON = (
 )
 # JavaScript: the parameters of a function, in brackets; what a function looks like that is given to a name.
 _J = r"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+"
-_PARAMETERS = r"(?:<[^()\n]{1,80}>)?\((?:[^()]|\([^()]{0,200}+\)){0,300}+\)"
+_PARAMETERS = r"(?:<[^()\n]{1,80}>)?\((?>(?:[^()]|\([^()]{0,200}+\)){0,300})\)"
 _ARROW = (
-    rf"(?:async\b)?+{_B}*+(?:function\b|[\w$]++{_B}*+=>|"
+    rf"(?>(?:async\b)?){_B}*+(?:function\b|[\w$]++{_B}*+=>|"
     rf"{_PARAMETERS}(?:{_B}*+:[^=;{{}}]{{1,100}}+)?{_B}*+=>)"
 )
 _SCRIPT = (
     rf"(?=[ecdlv])(?:export{_B}++)?(?:declare{_B}++)?(?:const|let|var){_B}++(?!enum\b)({_J})"
     rf"(?!{_B}*+={_B}*+(?:await import|require)\b)",
-    rf"{_B}*+(?=[acdefint])(?:(?:export|default|declare|abstract|async){_B}++)*+"
+    rf"{_B}*+(?=[acdefint])(?>(?:(?:export|default|declare|abstract|async){_B}++)*)"
     rf"(?:function{_B}*+\*?{_B}*+|(?:class|interface|(?:const{_B}++)?enum|namespace){_B}++|type{_B}++(?=[\w$]++{_B}*+[<=]))"
     rf"(?!extends\b)({_J})",
     rf"{_B}++(?:const|let|var){_B}++({_J}){_B}*+(?::[^=\n]++)?={_B}*+{_ARROW}",
     rf"{_B}*+(?!(?:if|for|while|switch|catch|function|return|with|super|case|throw|await|yield|new|const|let|var|import)\b)"
-    rf"(?:(?:static|async|get|set|public|private|protected|override|abstract|readonly){_B}++(?![(:=]))*+\*?{_B}*+"
-    rf"(?:[\w$]++\.){{0,4}}+['\"]?(#?{_J})['\"]?\??"
+    rf"(?>(?:(?:static|async|get|set|public|private|protected|override|abstract|readonly){_B}++(?![(:=]))*)\*?{_B}*+"
+    rf"(?>(?:[\w$]++\.){{0,4}})['\"]?(#?{_J})['\"]?\??"
     rf"(?:{_B}*+[:=]{_B}*+{_ARROW}|{_PARAMETERS}{_B}*+(?::[^;{{}}\n]++(?=[;{{\n])|\{{))",
 )
 _GO = (
@@ -128,24 +128,24 @@ _GO = (
     r"\t([A-Z]\w*+)\([^\r\n{]*+(?<=[\w)])(?<!\(\))(?=[\r\n])",
 )
 _RUST = (
-    rf"{_B}*+(?:pub(?:\([^)\n]*+\))?{_B}++)?(?:(?:default|unsafe|async|const|extern){_B}++(?:\"[^\"\n]*+\"{_B}++)?"
-    rf"(?=fn|unsafe|async|extern|trait))*+"
+    rf"{_B}*+(?:pub(?:\([^)\n]*+\))?{_B}++)?(?>(?:(?:default|unsafe|async|const|extern){_B}++(?:\"[^\"\n]*+\"{_B}++)?"
+    rf"(?=fn|unsafe|async|extern|trait))*)"
     rf"(?:(?:fn|struct|enum|union|trait|type|mod){_B}++|(?:const|static){_B}++(?:mut{_B}++)?|macro_rules!{_B}*+)({_N})",
 )
 _MODIFIERS = (
-    rf"(?:(?:public|private|protected|internal|static|final|abstract|sealed|partial|readonly|ref|unsafe|new|file|"
-    rf"non-sealed|strictfp|@(?!interface\b)\w++){_B}++)*+"
+    rf"(?>(?:(?:public|private|protected|internal|static|final|abstract|sealed|partial|readonly|ref|unsafe|new|file|"
+    rf"non-sealed|strictfp|@(?!interface\b)\w++){_B}++)*)"
 )
 _JAVA = (
     rf"{_B}*+{_MODIFIERS}(?:class|@?interface|enum|record){_B}++({_N})",
-    rf"{_B}++{_STATEMENT}{_WORDS}{{1,12}}+({_N})\([^;{{}}]{{0,500}}+[;{{]",
+    rf"{_B}++{_STATEMENT}(?>{_WORDS}{{1,12}})({_N})\([^;{{}}]{{0,500}}+[;{{]",
     rf"{_B}++([A-Z]\w*+)\([^;{{}}()]{{0,300}}+\){_B}*+(?:throws[^;{{}}]{{1,200}}+)?\{{",
     rf"{_B}++(?:\w++{_B}++){{0,3}}?static{_B}++final{_B}++{_WORDS}{{1,6}}({_N}){_B}*+=",
 )
 _CSHARP = (
     rf"{_B}*+(?:\[[^\]\n]*+\]{_B}*+)?{_MODIFIERS}(?:(?:class|interface|enum|struct|record(?:{_B}++(?:class|struct))?){_B}++|"
     rf"delegate{_B}++{_WORDS}{{1,4}})({_N})",
-    rf"{_B}++{_STATEMENT}(?:\[[^\]\n]*+\]{_B}*+)?{_WORDS}{{1,12}}+(?:\w++\.)?({_N})(?:<[^()\n;]{{1,80}}>)?\([^;{{}}]{{0,500}}+[;{{]",
+    rf"{_B}++{_STATEMENT}(?:\[[^\]\n]*+\]{_B}*+)?(?>{_WORDS}{{1,12}})(?:\w++\.)?({_N})(?:<[^()\n;]{{1,80}}>)?\([^;{{}}]{{0,500}}+[;{{]",
     rf"{_B}++(?:public|private|protected|internal){_B}++{_WORDS}{{0,8}}({_N}){_B}*+(?:\s{{0,100}}\{{\s{{0,100}}(?:get|set|init)\b|=>)",
     rf"{_B}++(?:\w++{_B}++){{0,3}}?const{_B}++\w++{_B}++({_N}){_B}*+=",
 )
@@ -165,7 +165,7 @@ _TEMPLATE = rf"(?:template{_B}*+<[^\n;{{}}]{{0,200}}>{_B}*+)?"
 _CPP = (
     _DEFINE,
     rf"{_B}*+{_STRUCT}({_N})[^;(){{}}]{{0,200}}+\{{",
-    rf"{_B}*+{_TEMPLATE}(?:class|struct){_B}++(?:[A-Z_]{{2,40}}{_B}++)?(?:\w++::)*+({_N})(?:{_B}*+<[^;{{}}]{{1,200}}>)?[^;(){{}}]{{0,300}}+\{{",
+    rf"{_B}*+{_TEMPLATE}(?:class|struct){_B}++(?:[A-Z_]{{2,40}}{_B}++)?(?>(?:\w++::)*)({_N})(?:{_B}*+<[^;{{}}]{{1,200}}>)?[^;(){{}}]{{0,300}}+\{{",
     rf"\}}{_B}*+({_N}){_B}*+;",
     _TYPEDEF,
     rf"{_B}*+{_TEMPLATE}using{_B}++({_N}){_B}*+=",
@@ -174,19 +174,19 @@ _CPP = (
 )
 _RUBY = (
     rf"{_B}*+(?:\w++{_B}++)?def{_B}++(?:[\w:]++\.)?({_N}[?!=]?|[<>=!+*/%&|^~\[\]-]{{1,3}})",
-    rf"{_B}*+(?:class|module){_B}++(?:\w++::)*+({_N})",
+    rf"{_B}*+(?:class|module){_B}++(?>(?:\w++::)*)({_N})",
     rf"{_B}*+([A-Z]\w*+){_B}*+=(?![=~>])",
 )
 _PHP = (
-    rf"{_B}*+(?:(?:abstract|final|static|public|private|protected|readonly){_B}++)*+"
+    rf"{_B}*+(?>(?:(?:abstract|final|static|public|private|protected|readonly){_B}++)*)"
     rf"(?:function{_B}++&?{_B}*+|(?:class|interface|trait|enum){_B}++)({_N})",
-    rf"{_B}*+(?:(?:final|public|private|protected){_B}++)*+const{_B}++(?:[\w|?\\]++{_B}++)?({_N}){_B}*+=",
+    rf"{_B}*+(?>(?:(?:final|public|private|protected){_B}++)*)const{_B}++(?:[\w|?\\]++{_B}++)?({_N}){_B}*+=",
     rf"{_B}*+define\(['\"](\w++)",
 )
 _BASH = (
     rf"{_B}*+function{_B}++([\w:.@+-]++)",
     rf"{_B}*+([\w:.@+-]++){_B}*+\({_B}*+\)",
-    rf"(?:(?:export|readonly|declare|local|typeset){_B}++(?:-\w++{_B}++)*+)?([A-Z_][A-Z0-9_]++)=",
+    rf"(?:(?:export|readonly|declare|local|typeset){_B}++(?>(?:-\w++{_B}++)*))?([A-Z_][A-Z0-9_]++)=",
 )
 #: The shapes of lines that define something, each with one group: the name.
 _SHAPES = {

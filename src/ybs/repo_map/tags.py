@@ -251,7 +251,7 @@ _PREFIX_BYTES = 60
 _PREFIX = re.compile(rb"\n?[ \t]*([\w \t<>]*)\Z")
 #: Annotations, attributes and decorators in front.
 _ANNOTATIONS = re.compile(
-    r"(?:(?:@(?!interface\b)[\w.]++(?:\((?:[^()\"]|\"[^\"]*+\"|\([^()]*+\))*+\))?|#?\[\[?\w[^\[\]]*+\]\]?) )++"
+    r"(?>(?:(?:@(?!interface\b)[\w.]++(?:\((?>(?:[^()\"]|\"[^\"]*+\"|\([^()]*+\))*)\))?|#?\[\[?\w[^\[\]]*+\]\]?) )+)"
 )
 #: Where the lines of a broken list were joined.
 _SEAMS = re.compile(r"([(\[]) |,? ([)\]])")

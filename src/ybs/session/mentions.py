@@ -27,8 +27,8 @@ _NEEDS_QUOTES = lazy(rf"[\s\"]|[{re.escape(_AFTER)}]$|:\d+(?:-\d+)?$")
 _ENDING = r"\.(?i:png|jpe?g|gif|webp)"
 #: A path as terminals write the name of a file that is dropped, a word of a shell: with signs escaped, or in quotes.
 _DROPPED = (
-    r"""(?:file://)?[/~](?:\\.|[^\s\\'"])*+"""
-    r"""|(?=['"](?:file://)?[/~])(?:\\.|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|[^\s\\'"])++"""
+    r"""(?:file://)?[/~](?>(?:\\.|[^\s\\'"])*)"""
+    r"""|(?=['"](?:file://)?[/~])(?>(?:\\.|'[^'\n]*'|"(?:\\.|[^"\\\n])*"|[^\s\\'"])+)"""
 )
 #: A mention, a picture, or another path: what stands in one is not looked at again. The expression takes a while to compile.
 _NAMED = lazy(

@@ -65,7 +65,7 @@ def _coloured(found: re.Match[str]) -> str:
 
 def _tokens(comment: str) -> re.Pattern[str]:
     """Return what finds the tokens of languages with such comments. It takes what it has looked at, or has not looked far."""
-    quoted = "|".join(rf"{q}(?:\\.|[^{q}\\\n]){{0,300}}+{q}" for q in "\"'`")
+    quoted = "|".join(rf"{q}(?>(?:\\.|[^{q}\\\n]){{0,300}}){q}" for q in "\"'`")
     long = "|".join(rf"{q}.*?(?:{q}|\Z)" for q in ('"""', "'''"))
     parts = f"(?P<c>{comment})|(?P<s>{long}|{quoted})|(?P<n>[0-9][\\w.]*)|(?P<word>\\w+)|\\s+|."
     return re.compile(parts, re.DOTALL)

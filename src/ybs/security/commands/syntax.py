@@ -24,7 +24,7 @@ _ODDITIES = (
     (lazy(r"\S\\\n\S"), "a word goes on behind a line break"),  # two words for the grammar
 )
 #: What no token need cover: white space, and a lone dash, which the grammar drops before a here-document.
-_GAP = lazy(rb"(?:[ \t\n]|\\\n|-(?=[ \t]))*+")
+_GAP = lazy(rb"(?>(?:[ \t\n]|\\\n|-(?=[ \t]))*)")
 _DESCRIPTOR = lazy(r"\d+|-")
 _VARIABLE_TEST = lazy(r"\s-[vR]\s")  # its operand may hold a substitution that runs
 #: No quotes and nothing nested: the grammar and the shells disagree about those within quotes.

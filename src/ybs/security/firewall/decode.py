@@ -103,7 +103,7 @@ _HIDDEN_BASE64 = lazy(rb"4oC|OKA|igI|77[0-9a-z]|vv[XYZ]|\+\+")
 _HIDDEN_HEX = lazy(rb"(?i:e280|efb[cd]|c2ad|efbbbf)")
 _HEXED = lazy(rb"[0-9a-fA-F]{%d,}+" % LEAST_HEX)
 _SPACED_HEX = lazy(
-    rb"(?<![0-9A-Za-z])(?:(?:0x)?[0-9a-fA-F]{2}[ :,;-]{1,2}){11,}+(?:(?:0x)?[0-9a-fA-F]{2})?"
+    rb"(?<![0-9A-Za-z])(?>(?:(?:0x)?[0-9a-fA-F]{2}[ :,;-]{1,2}){11,})(?:(?:0x)?[0-9a-fA-F]{2})?"
 )
 _NOT_HEX = lazy(rb"0x|[^0-9a-fA-F]")
 

@@ -264,10 +264,10 @@ _ESCAPED = rb"(?:[!-/:-@\[-`{-~xU01]|u(?:\{\w{1,6}\})?)"
 _WITHIN = (
     (rb"(?<=[^\\][\"'`])", rb"(?:\\" + _ESCAPED + rb"|(?<=\w)[\"'`]{1,2}(?=\w))"),
     (rb"(?<=[^\\]\\[\"'`])", rb"\\\\(?:\\" + _ESCAPED + rb"|[/xu01])"),
-    (rb"(?<![\"'`\\])", rb"\\[!#$%&()*+,:;=?@^~-]"),
+    (rb"(?<![\"'`\\])", rb"\\[!#$%&(*+),:;=?@^~-]"),
 )
 _ESCAPING = b"".join(
-    opening + _CHARS + rb"{0,200}+(?:" + escape + _CHARS + rb"{0,200}+){1,20}+|"
+    opening + _CHARS + rb"{0,200}+(?>(?:" + escape + _CHARS + rb"{0,200}+){1,20})|"
     for opening, escape in _WITHIN
 )
 _VALUE = rb"(" + _ESCAPING + _CHARS + rb"{8,400})"
