@@ -528,6 +528,11 @@ def test_no_pattern_repeats_a_group_possessively() -> None:
     assert re.fullmatch(r"(?>(?:-(?=x)|y)*)-z", "y-z")
 
 
+def test_time_limits_are_the_ones_that_hold_in_a_task_that_is_being_cancelled() -> None:
+    found = [name_of(path) for path in MODULES if "asyncio.timeout" in path.read_text()]
+    assert found == ["ybs.core.time_limits"]
+
+
 #: Objects of other libraries whose attribute happens to be called as one of ybs's own.
 SET_BY_OTHERS_RULES = {
     "frontends/terminal/prompt/input.py self.app.before_render": "prompt_toolkit: likewise",

@@ -196,7 +196,7 @@ async def test_what_an_entry_hands_on_of_the_persons_variables_leads_into_no_pro
     put(attack.home, "bin/mine", "#!/usr/bin/env prettier\n", 0o755)
     env = {"PATH": "/opt/tools/bin:${PATH}", "KEY": "${KEY}"}
     entry = {"command": "mine", "env": env, "sandbox": sandbox, "network": True}
-    entry["read"] = [sys.prefix, sys.base_prefix]  # what runs the trap
+    entry["read"] = [sys.prefix, *{sys.base_prefix} - {"/usr"}]  # what runs the trap
     settings(mcpServers={"demo": entry})
     await served(attack, sandbox=sandbox)
     assert attack.stolen() == []

@@ -162,7 +162,8 @@ def test_no_child_loads_what_python_itself_would_from_a_project(
     venv: Path, project: Path, tmp_path: Path
 ):
     planted = PLANTED.format(sprung=str(tmp_path / "sprung"))
-    for name in ("sitecustomize/__init__.py", "usercustomize.py", "nt/__init__.py", "typing.py"):
+    names = ("sitecustomize/__init__.py", "apport_python_hook.py", "usercustomize.py")
+    for name in (*names, "nt/__init__.py", "typing.py"):
         path = project / "src" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(planted)
@@ -172,7 +173,7 @@ def test_no_child_loads_what_python_itself_would_from_a_project(
     assert said_by("-c", "import typing, pathlib; print('fine')", **added) == "fine\n"
     assert not (tmp_path / "sprung").exists()
     subprocess.run([sys.executable, "-c", ""], check=True)
-    assert (tmp_path / "sprung").exists()
+    assert (tmp_path / "sprung").exists()  # by one of the first two
 
 
 @pytest.mark.integration

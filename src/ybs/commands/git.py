@@ -1,6 +1,5 @@
 """The commands /commit and /autocommit: a commit of the person's own, and whether each turn is committed."""
 
-import asyncio
 import re
 from collections.abc import Callable
 from contextlib import aclosing
@@ -12,6 +11,7 @@ from ybs.core.errors import YbsError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Model, Request
+from ybs.core.time_limits import time_limit
 from ybs.core.wording import first_words
 from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
@@ -122,7 +122,7 @@ async def proposed_message(
     said = ""
     try:
         async with (
-            asyncio.timeout(_SECONDS),
+            time_limit(_SECONDS),
             aclosing(model.stream(Request(_SYSTEM, (message,)))) as events,
         ):
             async for event in events:

@@ -35,6 +35,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Model, Request, ToolSpec
+from ybs.core.time_limits import time_limit
 
 FILES, NAMES = "Files that calls named:", "Names that came up:"
 _SENTENCE = re.compile(r"(?s)^\W*(.+?(?:[.!?](?=\s|$)|\n\n|$))")
@@ -237,7 +238,7 @@ async def summarise(
     rest = list(task.messages)
     problem = ""
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with time_limit(_SECONDS):
             for messages, text in pieces:
                 said = await _ask(model, _request(task, so_far, text))
                 await spent(said.usage)

@@ -9,6 +9,8 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from ybs.core.time_limits import time_limit
+
 _Value = TypeVar("_Value")
 #: The loop stands still for so long at most, and only while no other work is done in a thread.
 MOST_BLOCKING_SECONDS = 0.001
@@ -107,6 +109,6 @@ async def in_thread(function: Callable[[], _Value], seconds: float | None = None
             answer.set_result(None)
 
     if not work.tell(lambda: loop.call_soon_threadsafe(settle)):
-        async with asyncio.timeout(seconds):
+        async with time_limit(seconds):
             await answer
     return work.outcome

@@ -13,6 +13,7 @@ from ybs.core.events import AssistantSaid, Emit, Event, Noticed
 from ybs.core.messages import AssistantMessage, AssistantPart, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Guard, Model, Request, Toolbox, Turn
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit_at
 from ybs.core.wording import plural
 from ybs.core.wrapper import ModelWrapper, ToolboxWrapper
 
@@ -105,7 +106,7 @@ class TurnDeadline(Guard):
     async def timeout(self) -> AsyncGenerator[asyncio.Timeout]:
         """Run what must end with the turn. It follows the pauses, and raises TimeoutError."""
         has_none = self._pauses or self._ends_at == inf
-        async with asyncio.timeout_at(None if has_none else self._ends_at) as timeout:
+        async with time_limit_at(None if has_none else self._ends_at) as timeout:
             self._running.add(timeout)
             try:
                 yield timeout

@@ -21,6 +21,7 @@ from ybs.core.events import AssistantSaid, Event, TextStreamed
 from ybs.core.messages import AssistantMessage, Text, Usage
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit
 from ybs.providers.cli.prompt import as_text
 from ybs.providers.facts import stated
 from ybs.providers.http.failures import NotServed, clean
@@ -124,7 +125,7 @@ class AppleModel(ProviderModel):
         self._start(request, found, given_up)
         try:
             while True:
-                async with asyncio.timeout(seconds):
+                async with time_limit(seconds):
                     item = await found.get()
                 if item is None:
                     return

@@ -11,6 +11,7 @@ from ybs.config.addresses import is_loopback
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown
+from ybs.core.time_limits import time_limit
 from ybs.providers.catalog import answers_in_words
 from ybs.providers.facts import find_models, find_rows
 from ybs.providers.http.client import HttpClient, Patience, host_of, port_of
@@ -112,7 +113,7 @@ async def _rows(endpoint: str, wire: str) -> list[dict[str, Any]] | None:
     patience = Patience(connect=PATIENCE_SECONDS, first=PATIENCE_SECONDS, later=PATIENCE_SECONDS)
     client = HttpClient(Site(provider="local", endpoint=endpoint, host=endpoint), patience=patience)
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with time_limit(PATIENCE_SECONDS):
             return await find_rows(client, adapter_of(wire).listing)
     except (ModelError, TimeoutError):
         return None
@@ -157,7 +158,7 @@ async def try_key(host: Host, provider: Provider, key: str) -> ProbeResult:
 
 async def _listed(client: HttpClient, listing: ModelListing) -> ProbeResult:
     try:
-        async with asyncio.timeout(PROBE_SECONDS):
+        async with time_limit(PROBE_SECONDS):
             found = await find_models(client, listing)
     except AuthError as error:
         return ProbeResult("locked", why=str(error))

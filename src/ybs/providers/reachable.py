@@ -16,6 +16,7 @@ from ybs.config.presets import PRESETS
 from ybs.config.schema import Config
 from ybs.config.sections import Endpoint
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, YbsError
+from ybs.core.time_limits import time_limit
 from ybs.providers.catalog import LOCAL_WINDOW, ModelFacts, answers_in_words, facts_of, over
 from ybs.providers.facts import find_props, find_rows, find_show, in_row, rows_by_name, stated
 from ybs.providers.http.client import HttpClient, host_of, port_of
@@ -175,7 +176,7 @@ async def _listed(host: Host, config: Config, found: Provider) -> list[str]:
 
 async def in_time(names: Awaitable[list[str]]) -> list[str]:
     """Wait a short time for a list of models; keep those that can be talked to. Raises ModelError and TimeoutError."""
-    async with asyncio.timeout(LIST_SECONDS):
+    async with time_limit(LIST_SECONDS):
         found = await names
     # A name with a space in it cannot be given to a command.
     return [name for name in found if answers_in_words(name) and " " not in name][:_MOST_NAMES]
@@ -184,7 +185,7 @@ async def in_time(names: Awaitable[list[str]]) -> list[str]:
 async def listens(endpoint: str) -> bool:
     """Return whether something takes connections at an address of this machine."""
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with time_limit(CONNECT_SECONDS):
             _, writer = await asyncio.open_connection(host_of(endpoint), port_of(endpoint))
     except (OSError, TimeoutError):
         return False
@@ -234,7 +235,7 @@ async def _state_of(model: ProviderModel, provider: Provider) -> ModelState:
         return "embedded"
     if not is_loopback(host_of(provider.endpoint)):
         return "unasked"
-    async with asyncio.timeout(LIST_SECONDS):
+    async with time_limit(LIST_SECONDS):
         names = await model.list_models()
         if not names and provider.wire != "ollama":
             return "unsaid"
@@ -287,7 +288,7 @@ async def _reached(host: Host, config: Config, name: str, *, everywhere: bool) -
     if not reach.is_ready:
         return None if is_unused(reach, config) else Reached(reach=reach)
     try:
-        async with asyncio.timeout(REACH_SECONDS):
+        async with time_limit(REACH_SECONDS):
             return Reached(reach=reach, models=tuple(await _models_of(host, config, name)))
     except TimeoutError:
         return Reached(reach=reach, why=f"it did not answer within {REACH_SECONDS} seconds")

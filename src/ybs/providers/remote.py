@@ -16,6 +16,7 @@ from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Usage
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit
 from ybs.providers.catalog import (
     FREE,
     GUIDED_BILLIONS,
@@ -211,7 +212,7 @@ class RemoteModel:
     async def _ask(self) -> None:
         most, adapter = self._terms.window_limit or LOCAL_WINDOW, self._adapter
         with suppress(TimeoutError):
-            async with asyncio.timeout(_FACTS_SECONDS):
+            async with time_limit(_FACTS_SECONDS):
                 self._take(
                     await find_facts(self._client, adapter.name, adapter.listing, self.name, most)
                 )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ybs.core.errors import ToolError
 from ybs.core.folder_names import OTHERS
 from ybs.core.leases import Lease, Leases
+from ybs.core.time_limits import time_limit
 from ybs.repo_map.protocol import DEFAULT_TOKENS, MapAnswer, MapRequest
 from ybs.repo_map.worker import MapChild, MapCrashed, MapFailed, command, environment
 
@@ -93,7 +94,7 @@ class Mapper:
             return None
         try:
             self._process.expected.discard(self)
-            async with asyncio.timeout(wait_seconds):
+            async with time_limit(wait_seconds):
                 answer = await self._process.ask(query, tokens or self.tokens or DEFAULT_TOKENS)
         except (MapFailed, TimeoutError) as error:
             self.problem = str(error) or f"it took longer than {wait_seconds:g} s"

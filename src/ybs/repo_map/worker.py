@@ -10,6 +10,7 @@ from time import monotonic, sleep
 import msgspec
 
 from ybs.core.decoding import from_json
+from ybs.core.time_limits import time_limit
 from ybs.repo_map.protocol import MOST_QUERY_CHARS, MapAnswer, MapQuery, MapReady, MapRequest, plain
 from ybs.security.launcher import environ_away, python, spawn
 
@@ -131,7 +132,7 @@ class MapChild:
 
     async def _end_by_itself(self, seconds: float) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 while not self._has_ended:
                     await self._wait()
                     self._said.clear()  # nothing more is expected

@@ -1,7 +1,6 @@
 """Kinds of task, and how a request is sorted into one of them by what can be seen of it cheaply."""
 
 import re
-from asyncio import timeout
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Final, Literal, Protocol, TypeAlias, get_args
@@ -15,6 +14,7 @@ from ybs.core.errors import AuthError, ConfigError, ModelError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import Image, Message, UserMessage
 from ybs.core.ports import Request
+from ybs.core.time_limits import time_limit
 from ybs.providers.registry import ProviderModel, distance
 from ybs.security.incognito import Incognito
 
@@ -273,7 +273,7 @@ class ModelClassifier(Classifier):
         """Return the kind that the model names first."""
         words = UserMessage.of(features.words[:_MOST])
         try:
-            async with timeout(self._timeout_seconds):
+            async with time_limit(self._timeout_seconds):
                 answer = await self._answer(Request(_SYSTEM, (words,)))
         except (ModelError, TimeoutError):
             answer = ""

@@ -52,6 +52,7 @@ from ybs.core import events
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Usage
+from ybs.core.time_limits import time_limit
 from ybs.core.version import VERSION
 from ybs.core.wording import first_words, plural
 from ybs.tools.mcp.connection import reason_in
@@ -167,7 +168,7 @@ class AcpTurn:
             client_info=Implementation(name="ybs", version=VERSION),
         )
         new = NewSessionRequest(cwd=folder, mcp_servers=[])
-        async with asyncio.timeout(START_SECONDS):
+        async with time_limit(START_SECONDS):
             about = await self._ask(connection, "initialize", hello, InitializeResponse)
             if about.protocol_version != PROTOCOL_VERSION:
                 raise ToolError(

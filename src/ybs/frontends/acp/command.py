@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.threads import in_thread
+from ybs.core.time_limits import time_limit
 from ybs.frontends.acp.handshake import Handshake
 from ybs.frontends.headless.output import tell
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
@@ -141,7 +142,7 @@ class EditorPipe:
         self._flush()
         self._writer.close()
         with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_FLUSH_SECONDS):
+            async with time_limit(_FLUSH_SECONDS):
                 await self._writer.wait_closed()
         self._writer.transport.abort()
 

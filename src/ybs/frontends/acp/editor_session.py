@@ -19,6 +19,7 @@ from ybs.core.events import Noticed, StateChanged, TurnFinished, UserSaid
 from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
+from ybs.core.time_limits import time_limit
 from ybs.frontends.acp.command import plainly
 from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
@@ -152,7 +153,7 @@ class EditorFiles:
     async def read(self, path: Path) -> str | None:
         """Return the text that it holds of a file; None where it does not say."""
         with suppress(*FAILURES, TimeoutError):
-            async with asyncio.timeout(_FILE_SECONDS):
+            async with time_limit(_FILE_SECONDS):
                 return (await self.client.read_text_file(self.session_id, str(path))).content
         return None
 
@@ -160,7 +161,7 @@ class EditorFiles:
         """Have it hold a text of a file, saved."""
         if self.offer.writes:
             with suppress(*FAILURES, TimeoutError):
-                async with asyncio.timeout(_FILE_SECONDS):
+                async with time_limit(_FILE_SECONDS):
                     await self.client.write_text_file(self.session_id, str(path), text)
 
 

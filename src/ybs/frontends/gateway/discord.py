@@ -27,6 +27,7 @@ from ybs.config import private_file
 from ybs.config.private_file import Unsafe
 from ybs.core.decoding import from_json
 from ybs.core.threads import in_thread
+from ybs.core.time_limits import time_limit
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Capabilities,
@@ -400,7 +401,7 @@ class Discord:
 async def _asked(asking: Awaitable[T], seconds: float = _TIMEOUT) -> T:
     """Return what the platform answers. Raises ChannelError, without what it was raised from."""
     try:
-        async with asyncio.timeout(seconds):
+        async with time_limit(seconds):
             return await asking
     except (discord.DiscordException, aiohttp.ClientError, OSError, RuntimeError, *_ODD) as error:
         raised = _translated(error)

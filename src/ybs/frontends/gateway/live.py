@@ -6,6 +6,7 @@ from typing import Final, Protocol, Self
 
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import AssistantSaid, RequestRetried, TextStreamed, ToolStarted
+from ybs.core.time_limits import time_limit
 from ybs.frontends.gateway.channel import Capabilities, ChatPlace, MaybeSentError
 from ybs.frontends.gateway.formatting import literal
 from ybs.session.session import Session
@@ -115,7 +116,7 @@ class LiveTurn:
 
     async def _pause(self, seconds: float) -> None:
         try:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 await self._over.wait()
         except TimeoutError:
             pass

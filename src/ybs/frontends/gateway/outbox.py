@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Row, func, select, update
 
 from ybs.core.decoding import from_json
+from ybs.core.time_limits import time_limit
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -227,7 +228,7 @@ class Outbox:
                     raise self._failure
                 pause = await self._begin_due()
                 try:
-                    async with asyncio.timeout(min(pause, self._look_seconds)):
+                    async with time_limit(min(pause, self._look_seconds)):
                         await self._wake.wait()
                 except TimeoutError:
                     pass

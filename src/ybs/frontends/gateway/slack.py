@@ -4,7 +4,6 @@ Each envelope is acknowledged when its event is kept; Slack sends one again that
 Slack's second tries, and its two events for one mention, are one message.
 """
 
-import asyncio
 import html
 import json
 import logging
@@ -18,6 +17,7 @@ from msgspec import Struct
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from ybs.core.time_limits import time_limit
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Capabilities,
@@ -309,7 +309,7 @@ class Slack:
 async def _asked(asking: Awaitable[T], seconds: float | None = _TIMEOUT) -> T:
     """Return what the platform answers. Raises ChannelError, without what it was raised from."""
     try:
-        async with asyncio.timeout(seconds):
+        async with time_limit(seconds):
             return await asking
     except SlackApiError as error:
         raised = _answered(error)

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from ybs.core.errors import YbsError
+from ybs.core.time_limits import time_limit
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Channel,
@@ -103,7 +104,7 @@ class Supervisor:
         while failures < PROBE_FAILURES:
             await asyncio.sleep(self._timing.probe)
             try:
-                async with asyncio.timeout(PROBE_TIMEOUT):
+                async with time_limit(PROBE_TIMEOUT):
                     await self._channel.probe()
                 failures = 0
             except WaitError:  # it lives

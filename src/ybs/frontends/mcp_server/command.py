@@ -31,6 +31,7 @@ from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Tool
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit
 from ybs.core.wording import listed
 from ybs.frontends.headless.advice import advised
 from ybs.frontends.headless.output import UsageError, noticed, tell, warn
@@ -274,7 +275,7 @@ class _Unanswered:
     async def end(self) -> None:
         """Wait until there are none, at most a short while: a cancelled one never has an answer."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_ANSWER_SECONDS):
+            async with time_limit(_ANSWER_SECONDS):
                 while self._ids:
                     self._changed.clear()
                     await self._changed.wait()

@@ -8,6 +8,7 @@ from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged
+from ybs.core.time_limits import time_limit
 from ybs.frontends.headless.output import tell
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect
@@ -73,7 +74,7 @@ async def _background(options: Options, prompt: str) -> int:
         client.begin_request("send", sending)
         await client.call("subscribe", wire.Subscribing(session=here), wire.Subscribed)
         try:
-            async with asyncio.timeout(_NAMED_SECONDS):
+            async with time_limit(_NAMED_SECONDS):
                 name = await _named(client)
         except TimeoutError:
             name = here  # it is busy with something before its first words

@@ -17,6 +17,7 @@ from ybs.core.decoding import decodable, from_json
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.ports import Answer
+from ybs.core.time_limits import time_limit
 from ybs.core.version import VERSION as YBS_VERSION
 from ybs.frontends.acp.command import serve_in
 from ybs.frontends.headless.advice import told as advised
@@ -264,7 +265,7 @@ class ClientConnection:
         self._is_over = True
         self._writer.close()
         try:
-            async with asyncio.timeout(_FLUSH_SECONDS):
+            async with time_limit(_FLUSH_SECONDS):
                 await self._writer.wait_closed()
         except (OSError, TimeoutError):
             self._writer.transport.abort()

@@ -1,6 +1,5 @@
 """Puts text on the clipboard: by a program of this machine, and by asking the terminal, which may be far away."""
 
-import asyncio
 import atexit
 import os
 import shutil
@@ -13,6 +12,7 @@ from tempfile import mkdtemp
 from prompt_toolkit.output import Output
 
 from ybs.core.errors import YbsError
+from ybs.core.time_limits import time_limit
 from ybs.frontends.terminal.output import act, passed_on
 from ybs.security.unicode import printable
 
@@ -99,7 +99,7 @@ async def _feed(command: list[str], data: bytes, variables: dict[str, str]) -> b
     except OSError:
         return False
     try:
-        async with asyncio.timeout(PROGRAM_SECONDS):
+        async with time_limit(PROGRAM_SECONDS):
             program.give(data)
             await program.wait()
     except TimeoutError:

@@ -19,6 +19,7 @@ from ybs.core import events
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
+from ybs.core.time_limits import time_limit
 from ybs.frontends.web import markup
 from ybs.frontends.web.drawing import Record, record_of, records_of, reply_of, state_of
 from ybs.security.unicode import printable
@@ -67,7 +68,7 @@ class Tab:
     async def take(self, seconds: float) -> bytes:
         """Return what waits, once something does; an empty line after so many seconds without."""
         try:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 await self._has_news.wait()
         except TimeoutError:
             return b"\n"

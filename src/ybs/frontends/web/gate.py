@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ybs.core.errors import YbsError
+from ybs.core.time_limits import time_limit, time_limit_at
 from ybs.frontends.web.access import WebLogins
 
 #: The header that names the token of a login.
@@ -139,7 +140,7 @@ def _bounded(receive: Receive, most: int, seconds: float) -> Receive:
         if is_whole:  # what comes now is the end of the connection
             return await receive()
         try:
-            async with asyncio.timeout_at(until):
+            async with time_limit_at(until):
                 message = await receive()
         except TimeoutError as error:
             raise TooMuchSent("The rest of the request did not come.") from error
@@ -166,7 +167,7 @@ class _Answering:
             headers.setdefault("cache-control", "no-cache" if "etag" in headers else "no-store")
             if self._place.is_secure:
                 headers["strict-transport-security"] = "max-age=31536000"
-        async with asyncio.timeout(WRITE_SECONDS):
+        async with time_limit(WRITE_SECONDS):
             await self._send(message)
 
 

@@ -22,6 +22,7 @@ from ybs.core.events import AssistantSaid, Event, Noticed
 from ybs.core.messages import AssistantMessage, Message
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit
 from ybs.providers.catalog import facts_of, window_of
 from ybs.providers.cli import prompt
 from ybs.providers.cli.formats import READERS, AnswerReader, Complaint
@@ -88,7 +89,7 @@ class _Program:
         assert stdout is not None  # noqa: S101 - a pipe was asked for
         rest = bytearray()
         while True:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 chunk = await stdout.read(_CHUNK_BYTES)
             if not chunk:
                 break
@@ -112,7 +113,7 @@ class _Program:
         """Give a program that has said its last word the time to write down what it keeps."""
         assert self._process is not None  # noqa: S101 - started
         with suppress(TimeoutError):
-            async with asyncio.timeout(_ENDING_SECONDS):
+            async with time_limit(_ENDING_SECONDS):
                 await self._process.wait()
 
     async def _end(self, listening: "asyncio.Task[None]") -> None:

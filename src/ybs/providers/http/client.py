@@ -19,6 +19,7 @@ from msgspec import Struct
 from ybs.config.addresses import is_local, is_loopback, parts_of, shown_address
 from ybs.core.errors import ConfigError, ModelError
 from ybs.core.leases import Lease, Leases
+from ybs.core.time_limits import time_limit
 from ybs.providers.http import failures
 from ybs.providers.http.failures import Site
 from ybs.providers.http.plain_http import PlainTransport
@@ -341,7 +342,7 @@ class HttpClient:
     async def _send(self, call: HttpRequest, *, patience: Patience) -> Response:
         """Send a call and return its answer if the status is good. Raises ModelError."""
         try:
-            async with asyncio.timeout(patience.first):
+            async with time_limit(patience.first):
                 response = await self._wire.send(call)
         except Unreachable as error:
             raise failures.unreachable(self.site, str(error)) from error
@@ -421,7 +422,7 @@ class HttpClient:
                     except StopIteration as done:
                         chunk = done.value
                     else:
-                        async with asyncio.timeout(clock.seconds):
+                        async with time_limit(clock.seconds):
                             chunk = await Begun(step, first)
                 except (TimeoutError, CutOff) as error:
                     if linger() is not None:

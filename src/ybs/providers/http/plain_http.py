@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from ybs.config import private_socket
 from ybs.config.addresses import loopback_hosts
+from ybs.core.time_limits import time_limit
 from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 _CHUNK_BYTES: Final = 65_536
@@ -156,7 +157,7 @@ class PlainTransport:
         failure: Exception | None = None
         for host in hosts:
             try:
-                async with asyncio.timeout(self._connect_seconds):
+                async with time_limit(self._connect_seconds):
                     return _Connection(*await asyncio.open_connection(host, self._port))
             except UnicodeError as error:
                 raise Unreachable("no such host name") from error

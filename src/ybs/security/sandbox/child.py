@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
+from ybs.core.time_limits import time_limit
 from ybs.security.launcher import start_in_loop
 from ybs.security.loop_process import LoopProcess
 from ybs.security.sandbox.launch import Launch
@@ -49,7 +50,7 @@ async def run_child(
     )
     watch = _Watch(process, has_own_group=has_own_group)
     try:
-        async with asyncio.timeout(timeout_seconds):
+        async with time_limit(timeout_seconds):
             printed, said = await _talk(process, stdin, most_bytes)
             code = await process.wait()
     except TimeoutError as error:

@@ -22,6 +22,7 @@ from mcp_types import JSONRPCMessage
 from ybs.config.addresses import is_loopback, loopback_hosts, origin_of
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
+from ybs.core.time_limits import time_limit, time_limit_at
 from ybs.tools.mcp.listed import cleaned
 from ybs.tools.mcp.repair import messages_of
 
@@ -79,7 +80,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if self._gone:
             return _refusal(502, self._gone)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with time_limit(self._seconds):
                 response = await self._exchange(request)
         except (TimeoutError, _Unusable, httpx2.TransportError) as error:
             return self._failed(error)
@@ -119,7 +120,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     async def _listened(self, request: httpx2.Request) -> httpx2.Response:
         """Open the one stream on which a server of the older transport answers; without it, it is lost. Raises ToolError."""
         try:
-            async with asyncio.timeout(self._seconds):
+            async with time_limit(self._seconds):
                 response = await self._exchange(request)
         except (httpx2.TransportError, _Unusable, TimeoutError) as error:
             raise ToolError(f"it cannot be reached: {reason_of(error)}") from error
@@ -295,7 +296,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
         length, pieces = 0, aiter(self._inner)
         while True:
             try:
-                async with asyncio.timeout_at(self._ends):
+                async with time_limit_at(self._ends):
                     piece = await anext(pieces, None)
             except TimeoutError:
                 raise _Unusable("its answer did not end in time") from None

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.ports import ToolOutput
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit
 from ybs.tools.mcp.listed import ListedTool, ServerOffer
 from ybs.tools.mcp.pins import Pins, ReviewedTools
 from ybs.tools.mcp.settings import BadServer, Server
@@ -186,7 +187,7 @@ class Connection:
         is_ready, opened = False, None
         try:
             async with (
-                asyncio.timeout(self.server.start_seconds) as limit,
+                time_limit(self.server.start_seconds) as limit,
                 self._open(self.server, self._has_changed.set) as opened,
             ):
                 await self._look(opened.link)
@@ -266,7 +267,7 @@ class Connection:
 async def _is_lost(opened: OpenConnection) -> bool:
     """Return whether the other side is gone, which may become known a moment after a call failed for it."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(LOSS_SECONDS):
+        async with time_limit(LOSS_SECONDS):
             await opened.lost.wait()
     return opened.lost.is_set()
 

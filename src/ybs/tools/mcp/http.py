@@ -32,6 +32,7 @@ from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.core.remedies import Remedy
+from ybs.core.time_limits import time_limit
 from ybs.tools.mcp.answers import (
     CONNECT_SECONDS,
     MOST_BYTES,
@@ -461,7 +462,7 @@ class BrowserLogin:
     async def result(self) -> Any:
         """Wait for the browser. Raises ToolError where the login was refused or took too long."""
         try:
-            async with asyncio.timeout(LOGIN_SECONDS):
+            async with time_limit(LOGIN_SECONDS):
                 came = await self._came
         except TimeoutError:
             raise ToolError(f"nobody logged in within {LOGIN_SECONDS:g} s") from None
@@ -474,7 +475,7 @@ class BrowserLogin:
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            async with asyncio.timeout(10):
+            async with time_limit(10):
                 line = (await reader.readline()).decode("latin-1").split()
             parts = urlsplit(line[1] if len(line) > 1 else "")
             given = {name: values[0] for name, values in parse_qs(parts.query).items()}

@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Final
 
 from ybs.core.errors import ToolError
+from ybs.core.time_limits import time_limit
 from ybs.security.launcher import start_in_loop
 from ybs.security.loop_process import LoopProcess
 from ybs.security.sandbox.launch import Launch
@@ -90,7 +91,7 @@ class Peer:
             if self.problem:
                 signal_group(process.pid, signal.SIGKILL)
             with suppress(TimeoutError):  # a program that only closes its output goes on
-                async with asyncio.timeout(GRACE_SECONDS):
+                async with time_limit(GRACE_SECONDS):
                     await process.wait()
             await asyncio.wait(self._tasks[:1], timeout=_LAST_WORDS_SECONDS)
 
@@ -141,7 +142,7 @@ class Peer:
             if number:
                 signal_group(process.pid, number)
             with suppress(TimeoutError):
-                async with asyncio.timeout(grace if number != signal.SIGKILL else GRACE_SECONDS):
+                async with time_limit(grace if number != signal.SIGKILL else GRACE_SECONDS):
                     await process.wait()
                     break
         for task in self._tasks:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.core.time_limits import time_limit
 from ybs.security.launcher import start
 from ybs.security.sandbox.launch import Launch
 from ybs.tools.shell.orphans import CommandMark
@@ -80,7 +81,7 @@ class Pump:
         for _ in range(_MOST_WAITS):
             before = self._reads
             with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
+                async with time_limit(seconds):
                     await self.ended.wait()
             if self.ended.is_set() or (before == self._reads and not self._is_busy):
                 break
@@ -211,7 +212,7 @@ async def run_command(command: ShellCommand, timeout_seconds: float) -> "Ended |
     in_front.add(shell)
     timed_out = is_handed_over = False
     try:
-        async with asyncio.timeout(timeout_seconds):
+        async with time_limit(timeout_seconds):
             await shell.left.wait()
         is_handed_over = not shell.ended.is_set()
     except TimeoutError:
@@ -314,7 +315,7 @@ class Shell:
             else:
                 self._signal(signal.SIGTERM)
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(GRACE_SECONDS):
+                    async with time_limit(GRACE_SECONDS):
                         await self.ended.wait()
         finally:
             self._signal(signal.SIGKILL)

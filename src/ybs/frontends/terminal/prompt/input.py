@@ -1,6 +1,5 @@
 """The prompt: what may be typed, which keys mean something, and where everything stands on the screen."""
 
-import asyncio
 import os
 import re
 import shlex
@@ -38,6 +37,7 @@ from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
 from ybs.core.errors import YbsError
+from ybs.core.time_limits import time_limit
 from ybs.frontends.terminal.clipboard import NoImage, save_image
 from ybs.frontends.terminal.desk import Desk
 from ybs.frontends.terminal.output import begin_line
@@ -344,7 +344,7 @@ def _environ() -> Mapping[str, str]:
 async def _end(process: "LoopProcess") -> None:
     process.terminate()
     with suppress(TimeoutError):
-        async with asyncio.timeout(GRACE_SECONDS):
+        async with time_limit(GRACE_SECONDS):
             await process.wait()
             return
     process.kill()
