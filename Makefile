@@ -21,7 +21,7 @@ run: $(DONE)/local $(DONE)/project ## set up what is missing, then do a real tas
 # so the suite runs once. The integration tests are part of what is measured; they wait for programs, so there are more
 # workers than cores.
 COVERAGE = $(if $(COVER),-m coverage run)
-SLACK = $(if $(COVER),-m 'not (real or slow)' -n 3 --timeout 60 --hypothesis-profile thorough)
+SLACK = $(if $(COVER),-m 'not (real or slow)' -n 4 --timeout 60 --hypothesis-profile thorough)
 test: $(DONE)/test $(DONE)/project $(DONE)/programs ## set up what is missing, then run the quick suite (ARGS="-k words")
 	@$(if $(COVER),rm -f .coverage .coverage.*)
 	$(BIN)/python $(COVERAGE) -m pytest $(SLACK) $(ARGS)
@@ -51,7 +51,7 @@ test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
 test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs $(DONE)/synapse ## the tests that take longer than a moment
-	$(BIN)/python -m pytest -m slow -n 3 --timeout 240 $(ARGS)
+	$(BIN)/python -m pytest -m slow -n 4 --timeout 240 $(ARGS)
 
 test-versions: ## the quick suite with each Python from 3.11 on that is found here (PYTHONS="3.12 3.13")
 	scripts/test_versions.sh $(PYTHONS)

@@ -68,10 +68,10 @@ make_venv() {
 install() {
     if has_uv; then
         prepare_uv
-        uv pip install --quiet --compile-bytecode --python "$venv/bin/python" "$@"
+        uv pip install --quiet --python "$venv/bin/python" "$@"
     else
         "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip >/dev/null
-        "$venv/bin/python" -m pip install --quiet "$@"
+        "$venv/bin/python" -m pip install --quiet --no-compile "$@" # compiled once it is imported; most never are
     fi
 }
 
