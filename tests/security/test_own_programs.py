@@ -25,7 +25,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.security.launcher import away_from, persons_program
-from ybs.security.own_programs import OwnPrograms, Start, start_folder
+from ybs.security.own_programs import APART, IN_PROJECT, OwnPrograms, Start, start_folder
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident
@@ -171,6 +171,9 @@ async def test_a_server_takes_no_code_of_a_project_before_that_is_trusted(
     trust(this_host(), "give", attack.project)
     await served(attack)
     assert KEY in attack.stolen(), "after trust it starts in the project, as people expect"
+    settings(mcpServers={"demo": own_server(attack, *words, cwd=APART)})
+    assert "hello" in await served(attack)
+    assert attack.stolen() == []
     trust(this_host(), "revoke", attack.project)
     assert "hello" in await served(attack)
     assert attack.stolen() == []
@@ -291,7 +294,7 @@ async def test_own_hooks_take_no_code_of_a_project_before_that_is_trusted(
             said = await hooked(found, command)
             assert attack.stolen() == [], name
             if name in ("a program of PATH", "a relative path"):
-                assert "it started outside of the project, which is not trusted" in said
+                assert "it started outside of the project" in said
             await hooked(found, command, cwd="project")
             ran |= {name} if attack.stolen() else set()
     trust(this_host(), "give", attack.project)
@@ -299,6 +302,9 @@ async def test_own_hooks_take_no_code_of_a_project_before_that_is_trusted(
         for name, command in HOOKS.items():
             await hooked(found, command)
             assert bool(attack.stolen()) is (name in ran), name
+            if path == ":":
+                await hooked(found, command, cwd=APART)
+                assert attack.stolen() == [], name
     assert ran >= set(HOOKS) - {"a program of PATH"}
     assert ("a program of PATH" in ran) is (path != ":")
 
@@ -338,8 +344,8 @@ def test_trust_in_the_project_is_not_about_an_added_folder(project: Path, tmp_pa
     path = f"{project}/bin:{tmp_path}/all/other/bin:{tmp_path}/all/tools:/usr/bin"
     host = replace(this_host(), environ={"PATH": path, "NODE_OPTIONS": f"-r {tmp_path}/all/x"})
     roots = Roots(host, project)
-    for in_project, trusted in ((False, True), (True, False)):
-        start = OwnPrograms(roots, lambda is_so=trusted: is_so).start("x", in_project=in_project)
+    for cwd, trusted in (("", True), (IN_PROJECT, False)):
+        start = OwnPrograms(roots, lambda is_so=trusted: is_so).start("x", cwd)
         assert (start.folder, start.environ) == (roots.folder, host.environ)
     roots.add(tmp_path / "all/other")
     assert OwnPrograms(roots, lambda: True).start("x").environ["PATH"] == (
@@ -588,7 +594,7 @@ def test_programs_start_in_no_folder_below_a_project(project: Path):
     host.work_in(project)
     with pytest.raises(ToolError, match=r"lies in a project.*XDG_STATE_HOME"):
         own_programs.start("x")
-    assert own_programs.start("x", in_project=True).folder == project
+    assert own_programs.start("x", IN_PROJECT).folder == project
 
 
 def test_the_home_folder_as_the_project_keeps_the_persons_own_programs(home: Path):
@@ -607,4 +613,4 @@ def test_the_folder_is_private_and_nobody_elses(project: Path, home: Path):
     with pytest.raises(ToolError):
         own_programs.start("x")
     there = Start(folder=project, environ=this_host().environ, is_apart=False)
-    assert own_programs.start("x", in_project=True) == there
+    assert own_programs.start("x", IN_PROJECT) == there

@@ -205,9 +205,9 @@ class ExternalToolSettings(Struct, frozen=True, kw_only=True):
     timeout_seconds: WholeSeconds | None = None
     """How long a call may take. Unset: as shipped."""
     needs: ToolNeeds = ToolNeeds()
-    cwd: Literal["project"] | None = None
-    """`project`: it starts in the project also where you do not trust that. Unset: in a folder of its own
-    until you do."""
+    cwd: Literal["project", "apart"] | None = None
+    """`project`: it starts in the project also where you do not trust that; `apart`: in a folder of its own also where
+    you do. Unset: in one until you do."""
     enabled: bool = True
     """Offer the tool to the model."""
 

@@ -19,11 +19,12 @@ from ybs.security.launcher import away_from
 from ybs.security.paths.roots import Roots
 from ybs.security.paths.steps import is_away
 
-#: What an entry says as its `cwd` to have its program start in the project, trusted or not.
+#: What an entry says as its `cwd` to have its program start in the project, trusted or not; or never there, nor with what leads there.
 IN_PROJECT: Final = "project"
+APART: Final = "apart"
 #: The end of a message about a program that failed where it had no project around it.
 WHY_APART: Final = (
-    "it started outside of the project, which is not trusted: "
+    "it started outside of the project: "
     'trust in the project, or "cwd": "project" in its entry, lets it start there'
 )
 #: Enters the folder that stands before the command.
@@ -48,15 +49,15 @@ class OwnPrograms:
     def __init__(
         self, roots: Roots, trusts_project: Callable[[], bool], original: Path | None = None
     ) -> None:
-        self._roots, self._trusts_project, self._original = roots, trusts_project, original
+        self._roots, self.trusts_project, self._original = roots, trusts_project, original
 
-    def start(self, key: str, *, in_project: bool = False) -> Start:
-        """Return where a program starts; `key` names its folder. `in_project`: in the project, trusted or not.
+    def start(self, key: str, cwd: str = "") -> Start:
+        """Return where a program starts; `key` names its folder, `cwd` is what its entry says.
 
         Raises ToolError and OSError where the folder cannot be made.
         """
         host, project = self._roots.host, self._roots.folder
-        if not self.starts_apart(in_project=in_project):
+        if cwd == IN_PROJECT or (cwd != APART and self.trusts_project()):
             environ = away_from(self._untrusted(), host.environ, but=self._projects)
             return Start(folder=project, environ=environ, is_apart=False)
         try:
@@ -65,10 +66,6 @@ class OwnPrograms:
             raise ToolError(str(error)) from error
         environ = away_from(self._untrusted(), host.environ)
         return Start(folder=folder, environ=environ, is_apart=True)
-
-    def starts_apart(self, *, in_project: bool = False) -> bool:
-        """Return whether a program starts outside of the project, which is not trusted. `in_project`: never."""
-        return not (in_project or self._trusts_project())
 
     @property
     def _projects(self) -> tuple[str, ...]:

@@ -110,7 +110,8 @@ def tool(
     """Make a tool of a typed function. Raises TypeError where an argument has no type.
 
     `effect` is the most that it does where it is handed to a session; `needs` is what it needs in a file of its own (`network`,
-    `project`, `environment`, `read`). With `cwd="project"` a file of its own starts in the project also where that is not trusted.
+    `project`, `environment`, `read`). With `cwd="project"` a file of its own starts in the project also where that is not
+    trusted, with `"apart"` outside of it also where it is.
     """
 
     def made(of: Callable[..., Any]) -> FunctionTool:

@@ -55,8 +55,7 @@ class Place:
         return launch_bare(server, self.workspace, start, program)
 
     def start(self, **entry: Any) -> Start:
-        in_project = server_of("demo", entry).in_project
-        return self.workspace.own_programs.start("key", in_project=in_project)
+        return self.workspace.own_programs.start("key", server_of("demo", entry).starts_in)
 
 
 @pytest.fixture

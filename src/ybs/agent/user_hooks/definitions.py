@@ -129,7 +129,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     #: Nobody waits for it or reads its answer.
     is_async: bool = False
     #: It starts in the project, trusted or not.
-    in_project: bool = False
+    cwd: str = ""
 
     @property
     def shown(self) -> str:
@@ -251,7 +251,7 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
         project=project,
         condition=entry["if"] if isinstance(entry.get("if"), str) else "",
         is_async=bool(entry.get("async") or entry.get("asyncRewake")),
-        in_project=source == "project" or (source == "own" and entry.get("cwd") == IN_PROJECT),
+        cwd=IN_PROJECT if source == "project" else str(entry.get("cwd", "")) * (source == "own"),
     )
 
 

@@ -45,7 +45,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
-from ybs.security.own_programs import Start, with_git_setting
+from ybs.security.own_programs import IN_PROJECT, Start, with_git_setting
 from ybs.security.paths.path_text import path_of
 from ybs.security.paths.roots import OutsideRoots
 from ybs.security.sandbox.launch import Access, Launch
@@ -256,11 +256,11 @@ class UserHooks(TurnHook):
 
     def _without_waiting(self, hooks: Sequence[Hook]) -> list[Hook]:
         """Leave out the person's own where the project is not trusted: what formats or checks a file loads the code of settings beside it."""
-        starts_apart = self._environment.workspace.own_programs.starts_apart
+        trusts_project = self._environment.workspace.own_programs.trusts_project
         waiting = [
             each
             for each in hooks
-            if each.source == "own" and starts_apart(in_project=each.in_project)
+            if each.source == "own" and each.cwd != IN_PROJECT and not trusts_project()
         ]
         if waiting and not self._common.has_told_waiting:
             self._common.has_told_waiting = True
@@ -463,7 +463,7 @@ async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> Progra
     shells = environment.workspace.shells
     key = "hooks" if hook.source == "own" else "plugin-hooks"
     own_programs = environment.workspace.own_programs
-    start = await asyncio.to_thread(own_programs.start, key, in_project=hook.in_project)
+    start = await asyncio.to_thread(own_programs.start, key, hook.cwd)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, hook, environment, start))
     output = CommandOutput(MOST_CHARS)
     command = ShellCommand(

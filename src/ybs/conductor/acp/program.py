@@ -19,7 +19,7 @@ from ybs.conductor.acp.presets import command_of
 from ybs.config.sections import AcpAgent
 from ybs.config.tree import is_object
 from ybs.security.loop_process import LoopProcess
-from ybs.security.own_programs import entering
+from ybs.security.own_programs import IN_PROJECT, entering
 from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.launching import needed_by
@@ -43,7 +43,7 @@ def launched(
     host, roots = own.host, own.roots
     command = command_of(agent, host)
     key = f"acp-{re.sub(r'[^A-Za-z0-9_-]', '_', name)}"
-    start = own.workspace.own_programs.start(key, in_project=True)
+    start = own.workspace.own_programs.start(key, IN_PROJECT)
     declared = {**_seen(start.environ, agent.environment), **agent.env}
     if not is_held:
         folder, access = start.folder, Access(declared=declared)

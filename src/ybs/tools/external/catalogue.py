@@ -17,7 +17,7 @@ from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
-from ybs.security.own_programs import IN_PROJECT, WHY_APART
+from ybs.security.own_programs import WHY_APART
 from ybs.security.policy.policy import Subject
 from ybs.tools.external.definition import (
     BadDefinition,
@@ -82,7 +82,7 @@ class ProgramTool:
             needs = self.definition.needs
             job = ProgramRun(
                 program=self.program, words=words, given=data, needs=needs, seconds=self.seconds,
-                in_project=self.definition.in_project,
+                cwd=self.definition.cwd,
             )  # fmt: skip
             ran = await run(job, self._workspace)
         except OSError as error:
@@ -336,7 +336,7 @@ class Catalogue:
             entry = found.candidate.entry
             job = ProgramRun(
                 program=program, words=("--schema",), seconds=DESCRIBE_SECONDS,
-                in_project=entry is not None and entry.cwd == IN_PROJECT,
+                cwd=(entry and entry.cwd) or "",
             )  # fmt: skip
             ran = await run(job, self._workspace)
         except (ToolError, OSError) as error:
@@ -419,7 +419,7 @@ class _Found:
         elif program.path.is_relative_to(
             (workspace.roots.host.config_folder / "plugins").resolve()
         ):
-            definitions = [replace(each, in_project=False) for each in definitions]
+            definitions = [replace(each, cwd="") for each in definitions]
         for each in definitions:
             if each.name.startswith("mcp__"):
                 raise BadDefinition("a name that begins with mcp__ is one of a server's tool")

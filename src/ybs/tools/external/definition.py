@@ -11,7 +11,6 @@ from msgspec import Raw, Struct
 from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.config.tree import is_object
 from ybs.core.decoding import from_json
-from ybs.security.own_programs import IN_PROJECT
 from ybs.tools.parameters import fitting
 
 #: A schema of a tool is sent with every request.
@@ -36,8 +35,8 @@ class Definition(Struct, frozen=True, kw_only=True):
     needs: ToolNeeds = ToolNeeds()
     input: InputForm = "stdin"
     timeout_seconds: int = 0
-    #: It starts in the project, trusted or not.
-    in_project: bool = False
+    #: Where it starts (`security/own_programs.py`).
+    cwd: str = ""
     #: It is a project's, and the question about trust did not show its name and what it needs.
     is_unshown: bool = False
 
@@ -74,7 +73,7 @@ def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:
         needs=said.needs,
         input=said.input or usual,
         timeout_seconds=max(said.timeout_seconds, 0),
-        in_project=said.cwd == IN_PROJECT,
+        cwd=said.cwd,
     )
 
 
@@ -91,7 +90,7 @@ def from_settings(entry: ExternalToolSettings, described: Definition | None) -> 
         needs=entry.needs if entry.needs != ToolNeeds() else own.needs,
         input=entry.input or own.input,
         timeout_seconds=entry.timeout_seconds or own.timeout_seconds,
-        in_project=entry.cwd == IN_PROJECT or own.in_project,
+        cwd=entry.cwd or own.cwd,
     )
 
 

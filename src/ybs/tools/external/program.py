@@ -60,8 +60,8 @@ class ProgramRun(Struct, frozen=True, kw_only=True):
     given: bytes = b""
     needs: ToolNeeds = ToolNeeds()
     seconds: float
-    #: It starts in the project, trusted or not.
-    in_project: bool = False
+    #: Where it starts (`security/own_programs.py`).
+    cwd: str = ""
 
 
 class ProgramResult(Struct, frozen=True, kw_only=True):
@@ -142,7 +142,7 @@ async def run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
 
 async def _run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
     shells, own_programs = workspace.shells, workspace.own_programs
-    start = await asyncio.to_thread(own_programs.start, "tools", in_project=job.in_project)
+    start = await asyncio.to_thread(own_programs.start, "tools", job.cwd)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace, start))
     output = CommandOutput(MOST_CHARS)
     command = ShellCommand(

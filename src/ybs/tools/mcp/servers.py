@@ -382,7 +382,7 @@ class Servers:
         return found.seen(server.project)
 
     def _start_of(self, server: Server) -> Start:
-        return self._workspace.own_programs.start(key_of(server), in_project=server.in_project)
+        return self._workspace.own_programs.start(key_of(server), server.starts_in)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:

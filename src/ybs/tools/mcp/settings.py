@@ -131,9 +131,9 @@ class Server(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def in_project(self) -> bool:
-        """Whether it starts in the project, trusted or not: a project's own is there only once that is trusted."""
-        return self.is_projects or self.cwd == IN_PROJECT
+    def starts_in(self) -> str:
+        """Where it starts (`security/own_programs.py`): a project's own is there only once that is trusted."""
+        return IN_PROJECT if self.is_projects else self.cwd
 
     @property
     def is_on(self) -> bool:
