@@ -81,6 +81,8 @@ class Roots:
         blocked: Sequence[str | Path] = (),
     ) -> None:
         self.host, self.folder = host, Path(os.path.realpath(folder))
+        #: The folder that rules and hooks mean: another one where this is a copy of it.
+        self.project = self.folder
         #: What an editor holds of files without having saved it, by the resolved path: it is read in place of the files.
         self.unsaved: dict[Path, bytes] = {}
         self._blocked = tuple(self._expanded(blocked))
