@@ -36,6 +36,7 @@ def named(folder: Path, *names: str) -> NamedPaths:
         ("./infra//", ["infra/a"], ["a"]),
         ("infra/**", ["infra", "infra/a/b"], ["a"]),
         ("infra/*", ["infra/a", "infra"], ["infra/a/b"]),
+        ("infra/*/**", ["infra/a", "infra/a/b"], ["a"]),
         ("infra/*/x", ["infra/a/x", "infra/a/x/b"], ["infra/a", "infra/a/b"]),
         ("**/infra", ["infra/a", "src/infra/a/b"], ["src/infrared"]),
         ("{infra,prod}", ["infra/a", "prod/b/c"], ["src/prod"]),
@@ -43,6 +44,7 @@ def named(folder: Path, *names: str) -> NamedPaths:
         ("*.tf", ["a.tf"], ["src/a.tf", "a.tfx"]),
         (".", ["a", "src/b"], ["../a"]),
         ("**", ["a", "../a"], []),
+        ("**/work/**", ["work/a", "a/work"], ["a"]),
         ("**/.env", [".env", "src/.env", "../.env"], ["../env"]),
         ("current/**", ["current/a", "releases/5/a", "x/../current/a/b"], ["releases/4/a"]),
         ("releases/**", ["current/a", "current"], ["a"]),
@@ -85,9 +87,28 @@ def test_a_home_folder_that_is_a_link_is_meant_by_its_sign(home: Path, work: Pat
     assert NamedPaths(roots, [("infra/a", work / "infra/a")]).are_meant_by("~/work/infra")
 
 
+def test_stars_at_the_beginning_count_from_the_folder_that_a_path_lies_in(work: Path, home: Path):
+    roots = Roots(this_host(), work)
+    roots.add(home / "build/other")
+    for name, is_meant in (("a", False), ("build/a", True)):
+        path = home / "build/other" / name
+        assert NamedPaths(roots, [(str(path), path)]).are_meant_by("**/build/**") is is_meant
+
+
+def test_a_link_that_leads_out_or_on_is_followed_to_its_end(work: Path, home: Path, tmp_path: Path):
+    (work / "on").symlink_to("current")
+    (home / "notes").symlink_to(tmp_path)
+    assert named(work, "releases/5/a").are_meant_by("on/**")
+    assert named(work, "releases/5/gone/a").are_meant_by("current/gone/a")
+    assert named(work, str(tmp_path.resolve() / "x/a")).are_meant_by("~/notes/x")
+    assert named(work, f"{tmp_path}/a").are_meant_by(f"{tmp_path}/*")
+    assert not named(work, f"{tmp_path}/b/a").are_meant_by(f"{tmp_path}/*")
+
+
 def test_any_of_several_paths_is_enough(work: Path):
     assert named(work, "a", "infra/b").are_meant_by("infra")
-    assert not named(work, "a", "b").are_meant_by("infra")
+    neither = named(work, "a", "b")
+    assert [neither.are_meant_by("infra") for _ in "ab"] == [False, False]
     assert not named(work).are_meant_by("**")
 
 

@@ -667,6 +667,26 @@ async def test_a_hook_of_the_person_can_refuse_and_cannot_change_what_it_asks_fo
     assert scene.said == "no;no;yes;"
 
 
+@pytest.mark.parametrize("is_hook", [True, False])
+async def test_hooks_and_rules_mean_each_of_several_files_by_its_place_in_the_project(
+    scene: Scene, *, is_hook: bool
+) -> None:
+    (scene.project / "infra").mkdir()
+    (scene.project / "infra/b").write_text("old\n")
+    command = 'case "$(cat)" in *\'/infra/b","\'*) exit 2;; esac'
+    hooks = [{"type": "command", "command": command, "if": f"Edit(/{scene.project}/infra)"}]
+    overrides = {"hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": hooks}]}}
+    changes = (["a", "old\n", "new\n"], ["infra/../infra/b", "old\n", "new\n"])
+    await scene.play(
+        ["ask_diffs", "edit", "Edit", *changes],
+        ["ask_diffs", "edit", "Edit", changes[0]],
+        ["ask", "read", "Read b", None, "infra/b"],
+        overrides=overrides if is_hook else {},
+        deny=[] if is_hook else [f"*({scene.project}/infra)"],
+    )
+    assert scene.said == f"no;yes;{'yes' if is_hook else 'no'};"
+
+
 async def test_two_work_side_by_side_and_one_that_reads_in_the_background(scene: Scene) -> None:
     both = delegated({"task": "one", "kind": "other"}, {"task": "two", "kind": "other"})
     await scene.play(["put", "new", "same\n"], ["say", "done"], task=both)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import takewhile
 from pathlib import Path
+from stat import S_ISLNK
 
 from ybs.core.errors import ToolError
 from ybs.security.paths.names import appearance_of
@@ -24,18 +25,34 @@ class NamedPaths:
 
     def __init__(self, roots: Roots, named: Iterable[tuple[str, Path]]) -> None:
         self._roots, self._named, self._project = roots, tuple(named), roots.project
+        #: Of each pattern that was asked about; a call is judged more than once.
+        self._known: dict[str, bool] = {}
+
+    @cached_property
+    def _paths(self) -> tuple[str, ...]:
+        """Each path as named and as used, whole."""
+        folder = str(self._roots.folder)
+        asked = (os.path.normpath(os.path.join(folder, _read(name))) for name, _ in self._named)  # noqa: PTH118
+        return tuple(dict.fromkeys((*asked, *(str(used) for _, used in self._named))))
 
     @cached_property
     def _whole(self) -> tuple[str, ...]:
-        """Each path as named and as used, whole, in the project."""
-        folder = str(self._roots.folder)
-        asked = (os.path.normpath(os.path.join(folder, _read(name))) for name, _ in self._named)  # noqa: PTH118
-        paths = dict.fromkeys((*asked, *(str(used) for _, used in self._named)))
-        is_copy = str(self._project) != folder
-        inside = (is_copy and lies_in(path, folder) for path in paths)
+        """The same, in the project."""
+        folder, project = str(self._roots.folder), str(self._project)
+        if folder == project:
+            return self._paths
         return tuple(
-            f"{self._project}{path[len(folder) :]}" if is_in else path
-            for path, is_in in zip(paths, inside, strict=True)
+            f"{project}{path[len(folder) :]}" if lies_in(path, folder) else path
+            for path in self._paths
+        )
+
+    @cached_property
+    def _in_roots(self) -> tuple[str, ...]:
+        """The same, from the project's folder or the other one that it lies in."""
+        folder, others = str(self._roots.folder), self._roots.in_its_root
+        return tuple(
+            _fold(path[len(folder) :].lstrip("/") if lies_in(path, folder) else others(path))
+            for path in self._paths
         )
 
     @cached_property
@@ -55,22 +72,25 @@ class NamedPaths:
 
     def are_meant_by(self, pattern: str) -> bool:
         """Return whether a pattern means one of them, or a folder that one lies in. A `*` that ends it stands for the files of one folder."""
-        return any(
-            not open_ or _covering(open_).fullmatch(left) for open_, left in self.left(pattern)
-        )
+        if pattern not in self._known:
+            self._known[pattern] = any(
+                not rest or bool(_covering(rest).fullmatch(left))
+                for rest, left in self._left(pattern)
+            )
+        return self._known[pattern]
 
-    def left(self, pattern: str) -> Iterator[tuple[str, str]]:
+    def _left(self, pattern: str) -> Iterator[tuple[str, str]]:
         """Yield, for each path that lies in the folder that a pattern begins with, the rest of the pattern and the rest of the path."""
-        fixed, rest = _split(pattern.strip())
-        folder = str(self._project)
-        start = os.path.normpath(os.path.join(folder, self._roots.host.with_home(fixed)))  # noqa: PTH118
-        places = [(place, rest) for place in (start, os.path.realpath(start))]
-        if not fixed and rest.startswith("**"):  # wherever that is
-            places.append(("/", rest))
-        for place, open_ in dict.fromkeys((_fold(place), _fold(open_)) for place, open_ in places):
+        project, home = str(self._project), str(self._roots.host.home)
+        start, folder, rest = _split(pattern, project, home)
+        if rest.startswith("**") and not start:
+            yield from ((rest, left) for left in self._in_roots)
+            return
+        resolved = _resolved(start, project, home) if start else start
+        for place in [folder] if resolved == start else [folder, _fold(resolved)]:
             for path in self._folded:
                 if lies_in(path, place):
-                    yield open_, path[len(place) :].lstrip("/")
+                    yield rest, path[len(place) :].lstrip("/")
 
 
 def _read(name: str) -> str:
@@ -80,12 +100,44 @@ def _read(name: str) -> str:
         return name
 
 
-def _split(pattern: str) -> tuple[str, str]:
-    """Return the folders that a pattern begins with, and the rest; `//` begins a whole path as `/` does."""
-    parts = (pattern.rstrip("/") or "/").replace("\0", "").split("/")
+@lru_cache(256)
+def _split(pattern: str, project: str, home: str) -> tuple[str, str, str]:
+    """Return the folder that a pattern begins with, empty for the project's; that one folded, and the rest, folded.
+
+    `//` begins a whole path as `/` does.
+    """
+    parts = (pattern.strip().rstrip("/") or "/").replace("\0", "").split("/")
     fixed = [*takewhile(lambda part: _OPEN.isdisjoint(part), parts)]
-    start = "".join(f"{part}/" for part in fixed)
-    return re.sub(r"\A/+", "/", start), "/".join(parts[len(fixed) :])
+    rest = _fold("/".join(parts[len(fixed) :]))
+    if not fixed:
+        return "", _fold(project), rest
+    name = "".join(f"{part}/" for part in fixed)
+    if name.startswith("~/"):
+        name = f"{home}{name[1:]}"
+    start = re.sub(r"\A/+", "/", os.path.normpath(os.path.join(project, name)))  # noqa: PTH118
+    return start, _fold(start), rest
+
+
+def _resolved(path: str, project: str, home: str) -> str:
+    """Return a path with links resolved. Where the project and the home folder lie is known already, and each look at the disk counts."""
+    top = project if lies_in(path, project) else home
+    if not lies_in(path, top):
+        return os.path.realpath(path)
+    place = top if top == project else _resolved_home(home)
+    parts = path[len(top) :].strip("/").split("/")
+    for count, part in enumerate(parts, 1):
+        place = f"{place.rstrip('/')}/{part}"
+        try:
+            if S_ISLNK(os.lstat(place).st_mode):
+                return os.path.realpath("/".join((place, *parts[count:])))
+        except OSError:  # nothing is there
+            return "/".join((place, *parts[count:]))
+    return place.rstrip("/")
+
+
+@lru_cache(8)
+def _resolved_home(home: str) -> str:
+    return os.path.realpath(home)
 
 
 def _fold(path: str) -> str:
@@ -98,5 +150,6 @@ def _covering(pattern: str) -> re.Pattern[str]:
     """Return a regular expression for what fits a glob, and for what lies below a folder that does."""
     from ybs.security.paths import globs  # most sessions have no rules
 
-    below = "" if pattern.rpartition("/")[2] == "*" else "(?:/.*)?"
-    return re.compile(f"(?:{globs.compiled(pattern, names_too=True).pattern}){below}", re.DOTALL)
+    folder = pattern.removesuffix("/**")
+    below = "" if folder == pattern and pattern.rpartition("/")[2] == "*" else "(?:/.*)?"
+    return re.compile(f"(?:{globs.compiled(folder, names_too=True).pattern}){below}", re.DOTALL)

@@ -277,7 +277,7 @@ class Roots:
         The name as asked counts too, and so does what leads here: a link of such a name, settings of git, `PATH`.
         """
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
-        names = map(self._in_its_root, (str(path), named))
+        names = map(self.in_its_root, (str(path), named))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
         return (
             next(filter(None, parts), "") or self._leading_to(str(path)) or self._of_home(str(path))
@@ -331,7 +331,8 @@ class Roots:
             return "."
         return text[len(folder.rstrip("/")) + 1 :] if lies_in(text, folder) else text
 
-    def _in_its_root(self, path: str) -> str:
+    def in_its_root(self, path: str) -> str:
+        """Return a whole path from the innermost folder that it lies in."""
         root = max((root for root in self._roots if lies_in(path, root)), key=len, default="/")
         return path[len(root.rstrip("/")) + 1 :]
 

@@ -1,7 +1,8 @@
 """Rules such as `run_shell(git log *)`: which calls an allow or a deny covers, and all those in force with where each comes from.
 
 The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
-for any text; the pattern of a file tool is a glob of paths relative to the project's folder.
+for any text; the pattern of a file tool is a glob of paths relative to the project's folder. A rule that denies or asks
+means a file in any spelling (`paths/named_paths.py`), one that allows by its resolved path alone.
 """
 
 import re
