@@ -1,5 +1,6 @@
 """Which paths of a call a rule that denies or asks means, however the rule and the call spell them."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,13 @@ def work(home: Path) -> Path:
     return folder
 
 
+@cache
+def roots_of(folder: Path) -> Roots:
+    return Roots(this_host(), folder, ("/",))
+
+
 def named(folder: Path, *names: str) -> NamedPaths:
-    roots = Roots(this_host(), folder, ("/",))
+    roots = roots_of(folder)
     return NamedPaths(roots, [(name, roots.resolve(name)) for name in names])
 
 
@@ -122,8 +128,7 @@ def test_the_spellings_are_those_of_the_path_as_named_and_as_used(work: Path):
 def test_a_copy_stands_for_the_project(work: Path, tmp_path: Path):
     copy = tmp_path / "copy"
     (copy / "infra").mkdir(parents=True)
-    roots = Roots(this_host(), copy)
-    roots.project = work
+    roots = Roots(this_host(), copy, project=work)
     paths = NamedPaths(roots, [("infra/a", copy / "infra/a")])
     assert paths.spellings == ("infra/a", f"{work}/infra/a", "~/work/infra/a")
     for pattern in ("infra", f"{work}/infra/**", "~/work/infra/a"):

@@ -426,9 +426,7 @@ def _roots_of(
     host = loaded.host
     if copied is not None:
         host.work_in(folder)
-        roots = Roots(host, folder, blocked=blocked)
-        roots.project = copied
-        return roots
+        return Roots(host, folder, blocked=blocked, project=copied)
     roots = Roots(host, folder, loaded.config.safety.sandbox_allowed_paths, blocked)
     for each in permissions.add_dirs:
         roots.add(each)

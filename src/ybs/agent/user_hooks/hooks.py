@@ -345,11 +345,11 @@ class UserHooks(TurnHook):
 
     async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
         """Ask the hooks before a call is run."""
-        answer = await self._before(self._call(call, paths))
+        answer = await self._asked("PreToolUse", self._call(call, paths))
         if answer.are_others and answer.arguments is not None and answer.blocked is None:
             # The person's own have seen another call: they are asked about the one that would run.
             changed = replace(call, arguments=_encoded(own_arguments(call.name, answer.arguments)))
-            again = await self._before(self._call(changed), sources=("own",))
+            again = await self._asked("PreToolUse", self._call(changed), ("own",))
             answer = merged((answer, replace(again, arguments=None)))
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending
@@ -369,15 +369,17 @@ class UserHooks(TurnHook):
             note=answer.context and f"[hook] {answer.context}",
         )
 
-    async def _before(self, call: HookedCall, sources: Collection[Source] = SOURCES) -> HookAnswer:
-        """Ask about a call: once, or about each of its files, as a hook goes by one path."""
+    async def _asked(
+        self, event: EventName, call: HookedCall, sources: Collection[Source] = SOURCES
+    ) -> HookAnswer:
+        """Ask about a call: once, or about each of its files, as a hook goes by one path. An `allow` is one for all of them."""
         names = names_of(call.tool)
-        return merged(
-            [
-                await self.fire("PreToolUse", each.facts, names, each, sources)
-                for each in call.by_file
-            ]
-        )
+        answers = [
+            await self.fire(event, each.facts, names, each, sources) for each in call.by_file
+        ]
+        answer = merged(answers)
+        is_open = answer.permission == "allow" and any(not each.permission for each in answers)
+        return replace(answer, permission="") if is_open else answer
 
     async def answer_to(self, question: Question) -> Answer | None:
         """Return the hooks' answer to a question in the person's place; None if the person has to be asked.
@@ -388,13 +390,13 @@ class UserHooks(TurnHook):
         if question.choices is not None:
             return None  # the model's own
         call = self._call(question.call, question.preview.paths)
-        facts, names = call.facts, names_of(call.tool)
-        answer = await self.fire("PermissionRequest", facts, names, call)
+        answer = await self._asked("PermissionRequest", call)
         if answer.blocked is not None:
             return Answer(is_allowed=False, reason=f"a hook says: {answer.blocked}")
         if answer.permission != "allow" or not question.grant:
             return None
-        if answer.arguments not in (None, facts["tool_input"]):  # other arguments would be unjudged
+        # Other arguments would be unjudged.
+        if answer.arguments not in (None, call.facts["tool_input"]):
             self._emit(Noticed(level="warning", text=_UNCHANGED))
             return None
         return Answer(is_allowed=True)

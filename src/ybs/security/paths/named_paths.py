@@ -13,6 +13,7 @@ from pathlib import Path
 from stat import S_ISLNK
 
 from ybs.core.errors import ToolError
+from ybs.security.paths import globs
 from ybs.security.paths.names import appearance_of
 from ybs.security.paths.path_text import lies_in, path_of
 from ybs.security.paths.roots import Roots
@@ -148,8 +149,6 @@ def _fold(path: str) -> str:
 @lru_cache(256)
 def _covering(pattern: str) -> re.Pattern[str]:
     """Return a regular expression for what fits a glob, and for what lies below a folder that does."""
-    from ybs.security.paths import globs  # most sessions have no rules
-
     folder = pattern.removesuffix("/**")
     below = "" if folder == pattern and pattern.rpartition("/")[2] == "*" else "(?:/.*)?"
     return re.compile(f"(?:{globs.compiled(folder, names_too=True).pattern}){below}", re.DOTALL)

@@ -70,7 +70,7 @@ class Roots:
     `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
     hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was, and a relative
     one that leaves the project by a link is not allowed: settings are for all projects, and any may have such a link.
-    The places of credentials are blocked without being named.
+    The places of credentials are blocked without being named. `project` is the one that the folder is a copy of.
     """
 
     def __init__(
@@ -79,10 +79,12 @@ class Roots:
         folder: Path,
         allowed: Sequence[str | Path] = ("./",),
         blocked: Sequence[str | Path] = (),
+        *,
+        project: Path | None = None,
     ) -> None:
         self.host, self.folder = host, Path(os.path.realpath(folder))
-        #: The folder that rules and hooks mean: another one where this is a copy of it.
-        self.project = self.folder
+        #: The folder that rules and hooks mean.
+        self.project = project or self.folder
         #: What an editor holds of files without having saved it, by the resolved path: it is read in place of the files.
         self.unsaved: dict[Path, bytes] = {}
         self._blocked = tuple(self._expanded(blocked))

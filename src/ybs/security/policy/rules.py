@@ -16,6 +16,7 @@ from msgspec import Struct
 from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
+from ybs.security.paths import globs
 from ybs.security.paths.git_names import means_repository
 from ybs.trust.project_rules import KeptKind, ProjectRules
 
@@ -103,7 +104,7 @@ class Rule(Struct, frozen=True):
 
     def covers_path(self, path: str) -> bool:
         """Return whether the path, as `Roots.show` writes it, fits the pattern."""
-        return bool(_glob((self.pattern or "").removeprefix("./")).fullmatch(path))
+        return bool(globs.compiled((self.pattern or "").removeprefix("./")).fullmatch(path))
 
     def allows_command(self, command: str, reading: "Reading") -> bool:
         """Return whether the rule covers the whole command: it is the pattern, or every part of it fits."""
@@ -193,12 +194,6 @@ def _is_name(word: str) -> bool:
     return bool(_NAME().fullmatch(word)) and not is_elsewhere
 
 
-def _glob(pattern: str) -> "re.Pattern[str]":
-    from ybs.security.paths import globs  # most sessions have no rules
-
-    return globs.compiled(pattern)
-
-
 def rule_of(text: str) -> Rule:
     """Read a rule. Raises ConfigError for an invalid one."""
     found = re.fullmatch(_RULE, text.strip(), re.DOTALL)
@@ -209,7 +204,7 @@ def rule_of(text: str) -> Rule:
         )
     rule = Rule(found["tool"], pattern)
     try:
-        _glob("" if rule.names("run_shell") else pattern or "")
+        globs.compiled("" if rule.names("run_shell") else pattern or "")
     except re.error as error:
         raise ConfigError(f"the pattern of the rule {text!r} is not valid: {error}") from error
     return rule
