@@ -16,17 +16,20 @@ from msgspec.structs import replace
 from hosts import this_host, trust
 from opened import Open
 from processes import is_alive
+from rows import every_row
 from scripted import OpenAIServer
 from security.test_read_only import run
 from security.test_sandboxed_work import bubblewrap, landlock
 from session.test_foreign_tools import Weather
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.user_hooks.definitions import Hook, Source, read, read_answer
+from ybs.agent.user_hooks.definitions import Hook, HookedCall, Source, read, read_answer
 from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
+from ybs.security.paths.named_paths import NamedPaths
+from ybs.security.paths.roots import Roots
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedEvents, call
@@ -145,7 +148,7 @@ def test_a_condition_means_a_call_whose_file_is_not_known():
     guard = Hook(event="PreToolUse", command="x", condition="Write(config/*)")
     assert guard.allows("write_file", "", None)
     assert not guard.allows("read_file", "", None)
-    assert not guard.allows("write_file", "", [])
+    assert not guard.allows("write_file", "", NamedPaths(Roots(this_host(), Path("/")), ()))
 
 
 async def test_a_hook_changes_the_arguments_and_the_changed_call_is_judged(open_session, project):
@@ -914,3 +917,107 @@ def test_a_projects_hook_that_could_not_write_says_how_it_may(said: str):
     for hook, is_told in ((replace(own, source="project"), True), (replace(own, source="project", project="read"), False), (own, False)):  # fmt: skip
         (note,) = read_answer(hook, ran, at_terminal=True).notes
         assert (how in note) is is_told
+
+
+PROTECT = """
+import json, os, sys
+shown = json.load(sys.stdin)["tool_input"]
+path, top = shown.get("file_path") or shown["path"], os.environ["CLAUDE_PROJECT_DIR"]
+sys.exit(2 if path.startswith(f"{top}/infra/") or "package-lock.json" in path else 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [
+        ("write_file", {"content": "live, x"}),
+        ("edit_file", {"old_text": "live", "new_text": "x"}),
+        ("read_file", {}),
+        ("search_files", {"pattern": "live"}),
+        ("delete_file", {}),
+    ],
+)
+async def test_a_hook_that_protects_files_is_told_the_path_that_the_tool_uses(
+    open_session: Open, project: Path, tmp_path: Path, tool: str, more: dict[str, str]
+):
+    for folder in ("infra", "infra2"):
+        (project / folder).mkdir()
+        (project / folder / "a").write_text("live")
+    (project / "package-lock.json").write_text("live")
+    (project / "lock").symlink_to("package-lock.json")
+    (project / "conf").symlink_to("infra")
+    script = tmp_path / "protect.py"
+    script.write_text(PROTECT)
+    options = with_hooks(PreToolUse=hook(f"{sys.executable} -I {script}"))
+    paths = ["infra/a", "src/../infra/a", "./infra//a", "conf/a", f"{project}/conf/../infra/a"]
+    steps = [call(tool, path=path, **more) for path in (*paths, "lock", "infra2/a")]
+    events = await ran(open_session, [*steps, "Done."], mode="bypass", **options)
+    is_link = tool == "delete_file"  # which takes that alone
+    assert [each.is_refused for each in results(events)] == [*[True] * 5, not is_link, False]
+    for name in ("infra/a", "package-lock.json"):
+        assert (project / name).read_text() == "live"
+
+
+async def test_paths_in_a_hooks_input_are_whole_and_those_that_are_used(
+    open_session: Open, project: Path
+):
+    give_trust(project)
+    (project / "real").mkdir()
+    (project / "link").symlink_to("real")
+    (project / "my\u00a0notes").write_text("x")
+    (project / os.fsdecode(b"caf\xe9")).write_text("x")
+    script = [
+        call("write_file", path="link/../link/a", content="x"),
+        call("list_files", pattern="*", path="link"),
+        call("search_files", pattern="x", path="my notes"),
+        call("read_file", path="caf\\xe9"),
+        call("delete_file", path="link"),
+        "Done.",
+    ]
+    options = with_hooks(PreToolUse=hook(KEPT), PostToolUse=hook(KEPT))
+    await ran(open_session, script, mode="bypass", **options)
+    told = [each["tool_input"] for each in seen(project)]
+    expected = [
+        {"file_path": f"{project}/real/a", "content": "x"},
+        {"pattern": "*", "path": f"{project}/real"},
+        {"pattern": "x", "path": f"{project}/my\u00a0notes"},
+        {"file_path": f"{project}/caf\\xe9"},
+        {"file_path": f"{project}/link"},
+    ]
+    assert sorted(map(str, told)) == sorted(map(str, 2 * expected))
+
+
+def test_the_arguments_of_other_tools_stay_as_they_are(project: Path):
+    files = (("a/../b", project / "b"),)
+    told = HookedCall("1", "mcp__x__y", {"path": "a/../b"}, files, project)
+    assert told.facts["tool_input"] == {"path": "a/../b"}
+    assert told.by_file == [told]
+
+
+@every_row(
+    ("condition", "tool", "path", "is_meant"),
+    [
+        ("Edit(infra)", "edit_file", "infra/a/b", True),
+        ("Edit(infra/)", "edit_file", "infra/a", True),
+        ("Edit(/infra/**)", "edit_file", "infra/a", True),
+        ("Edit(/infra/**)", "edit_file", "src/infra/a", False),
+        ("Edit(//{}/infra/**)", "edit_file", "infra/a", True),
+        ("Edit({}/infra)", "edit_file", "infra/a", True),
+        ("Edit(.env)", "edit_file", "src/.env", True),
+        ("Edit(*.ts)", "edit_file", "src/a.ts", True),
+        ("Edit(src/*.ts)", "edit_file", "src/b/a.ts", True),
+        ("Edit(infra/**)", "write_file", "infra/a", True),
+        ("Edit(infra/**)", "delete_file", "infra/a", True),
+        ("Edit(infra/**)", "read_file", "infra/a", False),
+        ("Read(infra/**)", "search_files", "infra", True),
+        ("Read(infra/**)", "list_files", "infra/x", True),
+        ("Edit(a}{b)", "edit_file", "c", True),
+        ("Edit(infra/**)", "edit_file", "a", False),
+    ],
+)
+def test_a_condition_means_files_as_a_rule_of_claude_code_does(
+    project: Path, condition, tool, path, is_meant
+):
+    guard = Hook(event="PreToolUse", command="x", condition=condition.replace("{}", str(project)))
+    paths = NamedPaths(Roots(this_host(), project), [(path, project / path)])
+    assert guard.allows(tool, "", paths) is is_meant

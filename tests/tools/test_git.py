@@ -425,3 +425,17 @@ async def test_a_submodule_that_cannot_be_looked_at_is_named_and_no_program_of_i
     sub.symlink_to(outside)
     (outside / "a.txt").write_text("secret\n")
     assert "secret" not in (await bench.ok("git", action="diff")).output
+
+
+async def test_a_rule_that_denies_means_a_folder_however_it_is_spelled(pit, make_bench, project):
+    (project / "infra").mkdir()
+    (project / "infra/a").write_text("old")
+    pit.plain("add", "infra")
+    pit.plain("commit", "-qm", "x")
+    (project / "infra/a").write_text("new")
+    for pattern in ("infra", f"{project}/infra/"):
+        config = Config(safety=replace(Config().safety, deny=(f"git({pattern})",)))
+        bench = make_bench(config=config)
+        answered = await bench.call("git", action="restore", paths=["src/../infra"])
+        assert answered.result.is_refused, answered.output
+    assert (project / "infra/a").read_text() == "new"

@@ -1,5 +1,6 @@
 """Calls that nobody was asked about because they seem to read."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ class Watcher(CallHook):
     def __init__(self) -> None:
         self.shown: list[ToolResult] = []
 
-    async def judge(self, call: ToolCall) -> CallVerdict:
+    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
         return CallVerdict()
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

@@ -25,6 +25,7 @@ from ybs.core.events import Emit
 from ybs.core.hooks import CallJudge
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
+from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import Roots
@@ -151,13 +152,14 @@ class Admission:
         if kinds[1] == "folder" or kinds == ("folder", "absent"):
             return
         name, effect = _tool_for(change)
-        path = self._path(change)
-        shown = self._environment.roots.show(Path(path))
+        roots, path = self._environment.roots, self._path(change)
+        shown = roots.show(Path(path))
         subject = Subject(
             paths=(shown,),
+            named=NamedPaths(roots, ((path, Path(path)),)),
             is_seen=True,
             is_plain=True,
-            autorun_part=self._environment.roots.autorun_part(Path(path)),
+            autorun_part=roots.autorun_part(Path(path)),
         )
         asked = _call(f"{call.id}/{shown}", name, path=shown)
         preview = Preview(

@@ -57,8 +57,8 @@ class CallOpener(Protocol):
 class CallJudge(Protocol):
     """A hook that judges every call, also those that only read: it can refuse, change, or have the person asked."""
 
-    async def judge(self, call: ToolCall) -> CallVerdict:
-        """Judge a call that can be run. It may take as long as it needs."""
+    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
+        """Judge a call that can be run. It may take as long as it needs. `paths` are those that the tool will use, as in its `Preview`."""
         ...
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

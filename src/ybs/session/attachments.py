@@ -18,6 +18,7 @@ from ybs.core.ports import Confirm, Preview, Question, ToolOutput
 from ybs.core.remedies import Remedy
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
+from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import BlockedPath, OutsideRoots, Roots
@@ -216,7 +217,7 @@ class Attacher:
 
     async def _read(self, target: Target, shown: str) -> ToolOutput:
         """Read one. Raises ToolError."""
-        self._check(shown)
+        self._check(shown, target.path)
         if target.is_picture:
             return await asyncio.to_thread(picture, self._workspace.roots, target.path)
         workspace = self._workspace_of(target)
@@ -248,12 +249,13 @@ class Attacher:
         here = self._workspace
         return Workspace(wide, max_output_chars=here.max_output_chars, learn_keys=here.learn_keys)
 
-    def _check(self, shown: str) -> None:
+    def _check(self, shown: str, path: Path) -> None:
         """Raise Refused where a rule denies reading this. What would be asked was answered by the person's words."""
         arguments = Raw(msgspec.json.encode({"path": shown}))
         call = ToolCall(id="mention", name="read_file", arguments=arguments)
-        preview, subject = Preview(title=f"Read {shown}"), Subject(paths=(shown,))
-        decision = self._policy.decide(call, "read", preview, subject)
+        named = NamedPaths(self._workspace.roots, ((str(path), path),))
+        subject = Subject(paths=(shown,), named=named)
+        decision = self._policy.decide(call, "read", Preview(title=f"Read {shown}"), subject)
         if isinstance(decision, Deny):
             raise Refused(f"{shown} was not read: {decision.reason}")
 

@@ -129,9 +129,9 @@ class Unsaved(TurnHook):
             document = TextFile(b"")
         roots.unsaved[path] = document.encoded(raw, roots.show(path))
 
-    async def judge(self, call: ToolCall) -> CallVerdict:
+    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
         """Say nothing about a call."""
-        del call
+        del call, paths
         return CallVerdict()
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:

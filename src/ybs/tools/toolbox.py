@@ -247,7 +247,7 @@ class LocalToolbox(Toolbox):
         from ybs.tools.calls.supervise import called
 
         call = ready.call
-        verdict = await judges.judge(call)
+        verdict = await judges.judge(call, ready.preview.paths)
         if verdict.refusal:
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=verdict.refusal))
             return replace(self._failed(call, verdict.refusal, "refused"), is_refused=True)

@@ -667,6 +667,49 @@ async def test_a_hook_of_the_person_can_refuse_and_cannot_change_what_it_asks_fo
     assert scene.said == "no;no;yes;"
 
 
+@pytest.mark.parametrize("is_hook", [True, False])
+async def test_hooks_and_rules_mean_each_of_several_files_by_its_place_in_the_project(
+    scene: Scene, *, is_hook: bool
+) -> None:
+    (scene.project / "infra").mkdir()
+    (scene.project / "infra/b").write_text("old\n")
+    command = 'case "$(cat)" in *\'/infra/b","\'*) exit 2;; esac'
+    hooks = [{"type": "command", "command": command, "if": f"Edit(/{scene.project}/infra)"}]
+    overrides = {"hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": hooks}]}}
+    changes = (["a", "old\n", "new\n"], ["infra/../infra/b", "old\n", "new\n"])
+    await scene.play(
+        ["ask_diffs", "edit", "Edit", *changes],
+        ["ask_diffs", "edit", "Edit", changes[0]],
+        ["ask", "read", "Read b", None, "infra/b"],
+        overrides=overrides if is_hook else {},
+        deny=[] if is_hook else [f"*({scene.project}/infra)"],
+    )
+    assert scene.said == f"no;yes;{'yes' if is_hook else 'no'};"
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+async def test_a_hooks_yes_counts_where_it_is_one_for_each_of_several_files(
+    scene: Scene, event: str
+) -> None:
+    (scene.project / "b").write_text("old\n")
+    scene.answer = lambda _: Answer(is_allowed=False)
+    yes = {"permissionDecision": "allow", "decision": {"behavior": "allow"}}
+    said = json.dumps({"hookSpecificOutput": {"hookEventName": event, **yes}})
+    command = f"case \"$(cat)\" in *'/a\",'*) echo '{said}';; esac"
+    hooks = [{"type": "command", "command": command}]
+    first, second = ["a", "old\n", "new\n"], ["b", "old\n", "new\n"]
+    await scene.play(
+        ["ask_diffs", "edit", "Edit", first],
+        ["ask_diffs", "edit", "Edit", first, second],
+        mode="ask",
+        overrides={
+            "safety.ask_before_edits": True,
+            "hooks": {event: [{"matcher": "Edit", "hooks": hooks}]},
+        },
+    )
+    assert scene.said == "yes;no;"
+
+
 async def test_two_work_side_by_side_and_one_that_reads_in_the_background(scene: Scene) -> None:
     both = delegated({"task": "one", "kind": "other"}, {"task": "two", "kind": "other"})
     await scene.play(["put", "new", "same\n"], ["say", "done"], task=both)

@@ -1,18 +1,21 @@
 """Reads the hooks of the settings: `{EVENT: [{"matcher": …, "hooks": [{"type": "command", "command": …}]}]}`."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, get_args
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
 from ybs.core.cutting import whole_words
 from ybs.security.own_programs import IN_PROJECT, WHY_APART
+from ybs.security.paths.named_paths import NamedPaths
+from ybs.security.paths.names import shown_name as written
 from ybs.tools.external.program import ProgramResult
 from ybs.tools.shell.terminal_text import as_seen
 from ybs.trust.grants import ORIGIN_MARK
@@ -44,6 +47,17 @@ KNOWN: Final = {
     "delegate": _Known(("Task", "Agent")),
 }
 _NONE = _Known()
+#: Those that look into a folder, and all that take the path of one or of a file.
+_OF_FOLDERS: Final = ("list_files", "search_files")
+_OF_FILES: Final = (
+    *_OF_FOLDERS,
+    *(name for name, each in KNOWN.items() if "path" in each.arguments),
+)
+#: The tools that a condition about changing or reading files means as well, as rules of Claude Code's do.
+_ALSO: Final = {
+    **dict.fromkeys(("write_file", "delete_file"), "Edit"),
+    **dict.fromkeys(_OF_FOLDERS, "Read"),
+}
 #: What hooks call the kinds of sub-agents that are built in.
 _KINDS = {"explore": "Explore", "general": "general-purpose"}
 #: Arguments that ybs has in seconds and hooks in thousandths.
@@ -66,14 +80,17 @@ def shown_name(tool: str) -> str:
     return next(iter(KNOWN.get(tool, _NONE).names), tool)
 
 
-def shown_arguments(tool: str, arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the arguments of a call as hooks expect them; paths of files are absolute."""
+def shown_arguments(
+    tool: str, arguments: Mapping[str, Any], whole: Callable[[str], str]
+) -> dict[str, Any]:
+    """Return the arguments of a call as hooks expect them; the paths of files and folders are `whole`."""
     known = KNOWN.get(tool, _NONE).arguments
     shown = {known.get(name, name): value for name, value in arguments.items()}
     for name in (name for own, name in _SECONDS if own == tool and name in shown):
         shown[name] = round(shown[name] * 1000)
-    if isinstance(path := shown.get("file_path"), str):
-        shown["file_path"] = str(folder / path)
+    key = "path" if tool in _OF_FOLDERS else "file_path"
+    if isinstance(path := shown.get(key), str):
+        shown[key] = whole(path)
     return shown
 
 
@@ -85,6 +102,45 @@ def own_arguments(tool: str, shown: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value := own.get(name), int | float):
             own[name] = max(round(value / 1000), 1)
     return own
+
+
+class HookedCall(Struct, frozen=True):
+    """A call as hooks are told of it. `files` are its paths, as named and as its tool uses them; None where one is not a path."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    files: tuple[tuple[str, Path], ...] | None
+    folder: Path
+
+    @property
+    def by_file(self) -> "list[HookedCall]":
+        """The call, or one for each file where another agent names several."""
+        if self.tool not in _OF_FILES or not self.files or len(self.files) == 1:
+            return [self]
+        return [
+            replace(self, arguments={**self.arguments, "path": pair[0]}, files=(pair,))
+            for pair in self.files
+        ]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What hooks are told of it."""
+        return {
+            "tool_name": shown_name(self.tool),
+            "tool_input": shown_arguments(self.tool, self.arguments, self._whole),
+            "tool_use_id": self.id,
+            "ybs_tool_name": self.tool,
+        }
+
+    def _whole(self, name: str) -> str:
+        files = dict(self.files or ()) if self.tool in _OF_FILES else {}
+        used = str(files.get(name, self.folder / name))
+        try:
+            used.encode()
+        except UnicodeEncodeError:  # JSON has no such bytes
+            return written(used)
+        return used
 
 
 EventName: TypeAlias = Literal[
@@ -146,23 +202,38 @@ class Hook(Struct, frozen=True, kw_only=True):
             return not {part.strip() for part in re.split(r"[|,]", matcher)}.isdisjoint(names)
         return any(re.search(matcher, name) for name in names)
 
-    def allows(self, tool: str, command: str, paths: Collection[str] | None) -> bool:
+    def allows(self, tool: str, command: str, paths: NamedPaths | None) -> bool:
         """Return whether a call is one that `condition` means, such as `Bash(git *)`; one that cannot be read means all.
 
-        `paths` has every spelling of the files of the call; None where they are not known, and may be any.
+        `paths` are the files of the call; None where they are not known, and may be any.
         """
         found = _CONDITION.match(self.condition.strip())
         if found is None:
             return True
-        if found["tool"] not in names_of(tool):
+        if found["tool"] not in (*names_of(tool), _ALSO.get(tool)):
             return False
         if (pattern := found["pattern"]) is None or paths is None:
+            return True
+        try:
+            if any(map(paths.are_meant_by, _file_patterns(pattern))):
+                return True
+        except re.error:
             return True
         pattern = pattern.removeprefix("./")
         if pattern.endswith(":*"):
             pattern = f"{pattern[:-2]}*"
-        texts = [command, *paths, *(part.strip() for part in _SEPARATORS.split(command))]
+        parts = (part.strip() for part in _SEPARATORS.split(command))
+        texts = [command, *paths.spellings, *parts]
         return any(text and fnmatchcase(text, pattern) for text in texts)
+
+
+def _file_patterns(pattern: str) -> Iterator[str]:
+    """Yield what a pattern for files means in Claude Code: a name alone is one in any folder, and `/` begins a path in the project, too."""
+    yield pattern
+    if "/" not in pattern.rstrip("/"):
+        yield f"**/{pattern}"
+    elif pattern.startswith("/"):
+        yield pattern.lstrip("/")
 
 
 class Definitions(Struct, frozen=True):

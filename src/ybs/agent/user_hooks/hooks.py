@@ -19,6 +19,7 @@ from ybs.agent.user_hooks.definitions import (
     EventName,
     Hook,
     HookAnswer,
+    HookedCall,
     Source,
     failed,
     merged,
@@ -29,7 +30,7 @@ from ybs.agent.user_hooks.definitions import (
     shown_arguments,
     shown_name,
 )
-from ybs.config.tree import is_object
+from ybs.config.tree import is_list, is_object
 from ybs.config.variables import project_variables
 from ybs.context.document_text import framed
 from ybs.core.errors import StopTurn, ToolError, YbsError
@@ -46,7 +47,8 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
 from ybs.security.own_programs import IN_PROJECT, Start, with_git_setting
-from ybs.security.paths.path_text import path_of
+from ybs.security.paths.named_paths import NamedPaths
+from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import OutsideRoots
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
@@ -134,7 +136,8 @@ class _Transcript:
                 yield {"type": "text", "text": part.text}
             elif isinstance(part, ToolCall):
                 arguments = msgspec.json.decode(part.arguments, type=dict[str, Any])
-                shown = shown_arguments(part.name, arguments, self._folder)
+                whole = lambda path: str(self._folder / path)  # noqa: E731
+                shown = shown_arguments(part.name, arguments, whole)
                 yield {
                     "type": "tool_use",
                     "id": part.id,
@@ -215,7 +218,7 @@ class UserHooks(TurnHook):
         event: EventName,
         facts: Mapping[str, Any],
         names: Collection[str] = (),
-        call: ToolCall | None = None,
+        call: HookedCall | None = None,
         sources: Collection[Source] = SOURCES,
     ) -> HookAnswer:
         """Run the hooks of an event side by side, those whose matcher fits one of the names; return what they say together."""
@@ -225,9 +228,9 @@ class UserHooks(TurnHook):
             if hook.event == event and hook.source in sources and hook.fits(names)
         ]
         if call is not None and any(hook.condition for hook in meant):
-            arguments = _decoded(call)
-            command, paths = str(arguments.get("command", "")), self._spelled(arguments)
-            meant = [hook for hook in meant if hook.allows(call.name, command, paths)]
+            command, files = str(call.arguments.get("command", "")), call.files
+            paths = None if files is None else NamedPaths(self._environment.roots, files)
+            meant = [hook for hook in meant if hook.allows(call.tool, command, paths)]
         if event == "PostToolUse" and "file_path" in facts["tool_input"]:
             meant = self._without_waiting(meant)
         # One that stands in several groups runs once; one of the project's never takes the place of the person's.
@@ -267,26 +270,28 @@ class UserHooks(TurnHook):
             self._emit(Noticed(level="warning", text=_WAITS.format(hook=waiting[0].shown)))
         return [each for each in hooks if each not in waiting]
 
-    def _spelled(self, arguments: Mapping[str, Any]) -> list[str] | None:
-        """Return all ways in which a condition may write the files of a call: as named and with links resolved, from the project's folder, whole, and with `~`.
+    def _call(self, call: ToolCall, told: Sequence[str] = ()) -> HookedCall:
+        """Return what hooks are told of a call. Its tool has `told` the paths that it will use; where it has not, they are found out as it would."""
+        arguments = _decoded(call)
+        several = arguments.get("paths")
+        named = several if is_list(several) else map(arguments.get, ("file_path", "path"))
+        names = [str(name) for name in named if name]
+        try:
+            if len(names) == len(told) == 1:
+                used = [Path(real_name(told[0]))]
+            else:
+                used = [self._used(call.name, name) for name in names]
+        except ToolError:
+            used = None
+        files = None if used is None else tuple(zip(names, used, strict=True))
+        return HookedCall(call.id, call.name, arguments, files, self._environment.folder)
 
-        A copy stands for the project. None where a text is not a path.
-        """
-        roots, original = self._environment.roots, self._environment.original
-        folder, texts = (original or self._environment).folder, list[str]()
-        for named in filter(None, map(arguments.get, ("file_path", "path"))):
-            try:
-                asked = roots.folder / path_of(str(named))
-                try:
-                    real = roots.resolve(str(named))
-                except OutsideRoots as outside:
-                    real = Path(outside.path)
-            except ToolError:
-                return None
-            for path in (Path(os.path.normpath(asked)), real):
-                whole = folder / (shown := roots.show(path))
-                texts += [shown, str(whole), roots.host.short(str(whole))]
-        return texts
+    def _used(self, tool: str, name: str) -> Path:
+        """Return the path that a tool uses for a name. Raises ToolError for a text that is not a path."""
+        try:
+            return self._environment.roots.resolve(name, is_link_followed=tool != "delete_file")
+        except OutsideRoots as outside:
+            return Path(outside.path)
 
     def _let_go(self, tasks: set[asyncio.Task[HookAnswer]]) -> None:
         for task in tasks:
@@ -338,15 +343,13 @@ class UserHooks(TurnHook):
         said = Text(text=f"\n\n<hook-context>\n{framed(clean)}\n</hook-context>")
         return replace(message, content=(*message.content, said))
 
-    async def judge(self, call: ToolCall) -> CallVerdict:
+    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
         """Ask the hooks before a call is run."""
-        names = names_of(call.name)
-        answer = await self.fire("PreToolUse", self._facts(call), names, call)
+        answer = await self._asked("PreToolUse", self._call(call, paths))
         if answer.are_others and answer.arguments is not None and answer.blocked is None:
             # The person's own have seen another call: they are asked about the one that would run.
             changed = replace(call, arguments=_encoded(own_arguments(call.name, answer.arguments)))
-            facts = self._facts(changed)
-            again = await self.fire("PreToolUse", facts, names, changed, sources=("own",))
+            again = await self._asked("PreToolUse", self._call(changed), ("own",))
             answer = merged((answer, replace(again, arguments=None)))
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending
@@ -366,6 +369,18 @@ class UserHooks(TurnHook):
             note=answer.context and f"[hook] {answer.context}",
         )
 
+    async def _asked(
+        self, event: EventName, call: HookedCall, sources: Collection[Source] = SOURCES
+    ) -> HookAnswer:
+        """Ask about a call: once, or about each of its files, as a hook goes by one path. An `allow` is one for all of them."""
+        names = names_of(call.tool)
+        answers = [
+            await self.fire(event, each.facts, names, each, sources) for each in call.by_file
+        ]
+        answer = merged(answers)
+        is_open = answer.permission == "allow" and any(not each.permission for each in answers)
+        return replace(answer, permission="") if is_open else answer
+
     async def answer_to(self, question: Question) -> Answer | None:
         """Return the hooks' answer to a question in the person's place; None if the person has to be asked.
 
@@ -374,42 +389,34 @@ class UserHooks(TurnHook):
         """
         if question.choices is not None:
             return None  # the model's own
-        call = question.call
-        facts, names = self._facts(call), names_of(call.name)
-        answer = await self.fire("PermissionRequest", facts, names, call)
+        call = self._call(question.call, question.preview.paths)
+        answer = await self._asked("PermissionRequest", call)
         if answer.blocked is not None:
             return Answer(is_allowed=False, reason=f"a hook says: {answer.blocked}")
         if answer.permission != "allow" or not question.grant:
             return None
-        if answer.arguments not in (None, facts["tool_input"]):  # other arguments would be unjudged
+        # Other arguments would be unjudged.
+        if answer.arguments not in (None, call.facts["tool_input"]):
             self._emit(Noticed(level="warning", text=_UNCHANGED))
             return None
         return Answer(is_allowed=True)
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Tell the hooks of a call that was run, and add what they say to its result."""
+        ran, names = self._call(call), names_of(call.name)
+        facts = ran.facts
         if result.is_error:
             error = {"error": result.output[:_MOST_IN_RESPONSE], "is_interrupt": False}
-            facts = {**self._facts(call), **error}
-            answer = await self.fire("PostToolUseFailure", facts, names_of(call.name), call)
+            answer = await self.fire("PostToolUseFailure", {**facts, **error}, names, ran)
             return _with_said(result, answer)
         display: Any = msgspec.json.decode(result.display)
-        facts, output = self._facts(call), result.output[:_MOST_IN_RESPONSE]
+        output = result.output[:_MOST_IN_RESPONSE]
         response = {**(display if is_object(display) else {}), "success": True, "output": output}
         if path := facts["tool_input"].get("file_path"):
             response["filePath"] = path
         facts["tool_response"] = response
-        answer = await self.fire("PostToolUse", facts, names_of(call.name), call)
+        answer = await self.fire("PostToolUse", facts, names, ran)
         return _with_said(result, answer)
-
-    def _facts(self, call: ToolCall) -> dict[str, Any]:
-        folder = self._environment.folder
-        return {
-            "tool_name": shown_name(call.name),
-            "tool_input": shown_arguments(call.name, _decoded(call), folder),
-            "tool_use_id": call.id,
-            "ybs_tool_name": call.name,
-        }
 
     async def before_compaction(self, reason: CompactionReason, focus: str) -> str:
         """Tell the hooks that the conversation is about to be compacted; return why it is not to be, or nothing."""

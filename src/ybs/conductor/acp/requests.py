@@ -24,6 +24,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolFinished, ToolStarted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
+from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import Roots
@@ -217,10 +218,11 @@ class _Permission:
                 only_reads=self._only_reads,
             )
         found = self._found()
-        asked = zip(found, wish.paths, strict=True) if self.effect != "read" else ()
-        later = (roots.autorun_part(path, name) for path, name in asked)
+        named = tuple(zip(wish.paths, found, strict=True))
+        later = (roots.autorun_part(path, name) for name, path in named if self.effect != "read")
         return Subject(
             paths=tuple(map(roots.show, found)),
+            named=NamedPaths(roots, named),
             is_seen=bool(self._edits) and all(each.replacements for each in self._edits),
             is_plain=bool(wish.paths),
             autorun_part=next(filter(None, later), ""),

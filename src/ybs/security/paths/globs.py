@@ -3,7 +3,9 @@
 import re
 from functools import lru_cache
 
-_TOKEN = re.compile(
+from ybs.core.lazy import lazy
+
+_TOKEN = lazy(
     r"(?P<deep>(?:^|(?<=[/{,]))\*\*(?:/|(?=[,}]|$)))"
     r"|(?P<group>\[[!^]?\]?[^\]/]*\])"
     r"|\\(?P<literal>.)"
@@ -24,7 +26,7 @@ def compiled(pattern: str, *, names_too: bool = False) -> re.Pattern[str]:
     pieces: list[str] = []
     opened: list[int] = []
     has_braces = pattern.count("{") == pattern.count("}")
-    for token in _TOKEN.finditer(pattern):
+    for token in _TOKEN().finditer(pattern):
         other = token["other"]
         if has_braces and other is not None and other in _BRACES and (opened or other == "{"):
             if other == "{":

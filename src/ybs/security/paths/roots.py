@@ -70,7 +70,7 @@ class Roots:
     `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
     hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was, and a relative
     one that leaves the project by a link is not allowed: settings are for all projects, and any may have such a link.
-    The places of credentials are blocked without being named.
+    The places of credentials are blocked without being named. `project` is the one that the folder is a copy of.
     """
 
     def __init__(
@@ -79,8 +79,12 @@ class Roots:
         folder: Path,
         allowed: Sequence[str | Path] = ("./",),
         blocked: Sequence[str | Path] = (),
+        *,
+        project: Path | None = None,
     ) -> None:
         self.host, self.folder = host, Path(os.path.realpath(folder))
+        #: The folder that rules and hooks mean.
+        self.project = project or self.folder
         #: What an editor holds of files without having saved it, by the resolved path: it is read in place of the files.
         self.unsaved: dict[Path, bytes] = {}
         self._blocked = tuple(self._expanded(blocked))
@@ -275,7 +279,7 @@ class Roots:
         The name as asked counts too, and so does what leads here: a link of such a name, settings of git, `PATH`.
         """
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
-        names = map(self._in_its_root, (str(path), named))
+        names = map(self.in_its_root, (str(path), named))
         parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
         return (
             next(filter(None, parts), "") or self._leading_to(str(path)) or self._of_home(str(path))
@@ -329,7 +333,8 @@ class Roots:
             return "."
         return text[len(folder.rstrip("/")) + 1 :] if lies_in(text, folder) else text
 
-    def _in_its_root(self, path: str) -> str:
+    def in_its_root(self, path: str) -> str:
+        """Return a whole path from the innermost folder that it lies in."""
         root = max((root for root in self._roots if lies_in(path, root)), key=len, default="/")
         return path[len(root.rstrip("/")) + 1 :]
 

@@ -22,6 +22,7 @@ from ybs.security.unicode import shown_whole
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
+    from ybs.security.paths.named_paths import NamedPaths
     from ybs.security.policy.command_case import CommandCase
 
 BUILT_IN = frozenset({"write_file", "edit_file", "delete_file", "run_shell"})
@@ -64,6 +65,7 @@ AllowedBy: TypeAlias = Literal["mode", "grant", "person", "reading"]
 class Subject(Struct, frozen=True, kw_only=True):
     """What a call is about: the command, or the paths as `Roots.show` writes them.
 
+    `named`: the same paths in every spelling, for the rules that deny or ask.
     `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
     or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it.
     `detail` tells calls apart that the rest does not, in words of ybs's own.
@@ -80,6 +82,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     command: str = ""
     paths: tuple[str, ...] = ()
+    named: "NamedPaths | None" = None
     is_seen: bool = False
     autorun_part: str = ""
     folder: str = ""
@@ -200,7 +203,10 @@ class Case:
             return False
         if self.command is not None:
             return rule.denies_command(self.subject.command, self.command.reading)
-        return rule.pattern is None or any(map(rule.covers_path, self.subject.paths))
+        if rule.pattern is None or any(map(rule.covers_path, self.subject.paths)):
+            return True
+        named = self.subject.named
+        return named is not None and named.are_meant_by(rule.pattern)
 
     @property
     def grants(self) -> list[str]:

@@ -1,7 +1,8 @@
 """Rules such as `run_shell(git log *)`: which calls an allow or a deny covers, and all those in force with where each comes from.
 
 The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
-for any text; the pattern of a file tool is a glob of paths relative to the project's folder.
+for any text; the pattern of a file tool is a glob of paths relative to the project's folder. A rule that denies or asks
+means a file in any spelling (`paths/named_paths.py`), one that allows by its resolved path alone.
 """
 
 import re
@@ -15,6 +16,7 @@ from msgspec import Struct
 from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
+from ybs.security.paths import globs
 from ybs.security.paths.git_names import means_repository
 from ybs.trust.project_rules import KeptKind, ProjectRules
 
@@ -102,7 +104,7 @@ class Rule(Struct, frozen=True):
 
     def covers_path(self, path: str) -> bool:
         """Return whether the path, as `Roots.show` writes it, fits the pattern."""
-        return bool(_glob((self.pattern or "").removeprefix("./")).fullmatch(path))
+        return bool(globs.compiled((self.pattern or "").removeprefix("./")).fullmatch(path))
 
     def allows_command(self, command: str, reading: "Reading") -> bool:
         """Return whether the rule covers the whole command: it is the pattern, or every part of it fits."""
@@ -192,12 +194,6 @@ def _is_name(word: str) -> bool:
     return bool(_NAME().fullmatch(word)) and not is_elsewhere
 
 
-def _glob(pattern: str) -> "re.Pattern[str]":
-    from ybs.security.paths import globs  # most sessions have no rules
-
-    return globs.compiled(pattern)
-
-
 def rule_of(text: str) -> Rule:
     """Read a rule. Raises ConfigError for an invalid one."""
     found = re.fullmatch(_RULE, text.strip(), re.DOTALL)
@@ -208,7 +204,7 @@ def rule_of(text: str) -> Rule:
         )
     rule = Rule(found["tool"], pattern)
     try:
-        _glob("" if rule.names("run_shell") else pattern or "")
+        globs.compiled("" if rule.names("run_shell") else pattern or "")
     except re.error as error:
         raise ConfigError(f"the pattern of the rule {text!r} is not valid: {error}") from error
     return rule

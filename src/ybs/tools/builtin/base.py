@@ -9,6 +9,7 @@ from msgspec import Raw, Struct, json
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect
 from ybs.core.schema import schema_of
+from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import remark_on_name
 from ybs.security.paths.path_text import path_of
 from ybs.security.policy.policy import Subject
@@ -40,6 +41,8 @@ class BuiltInTool:
     arguments: ClassVar[type[Struct]]
     #: Arguments that the short form for small models leaves out.
     rare: ClassVar[frozenset[str]] = frozenset()
+    #: Whether a link stands for what it leads to.
+    follows_link: ClassVar[bool] = True
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -66,12 +69,16 @@ class BuiltInTool:
         Raises ToolError for a path that tools may not touch.
         """
         path, shown = self.target(arguments)
-        is_read = self.effect == "read"
-        later = "" if is_read else self.workspace.roots.autorun_part(path, arguments.path)
-        return Subject(paths=(shown,), is_seen=self.workspace.reads.knows(path), autorun_part=later)
+        roots, is_read = self.workspace.roots, self.effect == "read"
+        return Subject(
+            paths=(shown,),
+            named=NamedPaths(roots, ((arguments.path, path),)),
+            is_seen=self.workspace.reads.knows(path),
+            autorun_part="" if is_read else roots.autorun_part(path, arguments.path),
+        )
 
     def target(self, arguments: Any) -> tuple[Path, str]:
-        """Return the path among the arguments, its links resolved, and how it is shown.
+        """Return the path among the arguments, its links resolved unless one is meant itself, and how it is shown.
 
         For the same arguments (the same object) it is found out once, unless another call came in between: so what was
         judged is what is used. Raises ToolError.
@@ -79,7 +86,10 @@ class BuiltInTool:
         known = self._resolved  # another thread may look at another call in this moment
         if known is None or known[0] is not arguments:
             roots = self.workspace.roots
-            path = roots.resolve(arguments.path, is_write=self.effect != "read")
+            is_write = self.effect != "read"
+            path = roots.resolve(
+                arguments.path, is_write=is_write, is_link_followed=self.follows_link
+            )
             known = self._resolved = arguments, path, roots.show(path)
         return known[1:]
 

@@ -4,7 +4,6 @@ import os
 import stat
 from collections.abc import Callable
 from errno import ENOENT
-from pathlib import Path
 from typing import ClassVar
 
 from msgspec import Struct
@@ -16,7 +15,6 @@ from ybs.core.wording import plural
 from ybs.security.paths.names import remark_on_name, shown_name
 from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.path_text import path_of, quoted
-from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.changes import file_change, text_diff
 from ybs.tools.reading.files import failure, read_bytes
@@ -37,21 +35,15 @@ class DeleteFile(BuiltInTool):
     name: str = "delete_file"
     effect: Effect = "delete"
     arguments: ClassVar[type[Struct]] = DeleteFileArguments
+    follows_link: ClassVar[bool] = False
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._shown: dict[DeleteFileArguments, _Mark] = {}
 
-    def subject(self, arguments: DeleteFileArguments) -> Subject:
-        """Name the file or link itself."""
-        path, shown = self._target(arguments)
-        return Subject(
-            paths=(shown,), autorun_part=self.workspace.roots.autorun_part(path, arguments.path)
-        )
-
     def preview(self, arguments: DeleteFileArguments) -> Preview:
         """Show what would be gone."""
-        path, shown = self._target(arguments)
+        path, shown = self.target(arguments)
         try:
             with self.workspace.roots.held(path) as place:
                 status = _status(place, shown)
@@ -66,7 +58,7 @@ class DeleteFile(BuiltInTool):
     ) -> ToolOutput:
         """Delete it."""
         del print_live
-        path, shown = self._target(arguments)
+        path, shown = self.target(arguments)
         try:
             with self.workspace.roots.held(path) as place:
                 status = _status(place, shown)
@@ -85,11 +77,6 @@ class DeleteFile(BuiltInTool):
             display={"success": True, "path": shown},
             changes=(change,),
         )
-
-    def _target(self, arguments: DeleteFileArguments) -> tuple[Path, str]:
-        roots = self.workspace.roots
-        path = roots.resolve(arguments.path, is_write=True, is_link_followed=False)
-        return path, roots.show(path)
 
 
 _Mark = tuple[int, int, int, int]

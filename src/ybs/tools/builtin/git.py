@@ -8,6 +8,7 @@ from msgspec import Struct
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
+from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.git_arguments import GitArguments
@@ -55,6 +56,7 @@ class GitTool(BuiltInTool):
         later = (roots.autorun_part(top / name) for name in written)
         return Subject(
             paths=tuple(map(self.tree.show, plan.names)),
+            named=NamedPaths(roots, ((str(top / name), top / name) for name in plan.names)),
             detail=plan.action,
             is_alike=plan.action in _ALIKE,
             autorun_part=next(filter(None, later), ""),

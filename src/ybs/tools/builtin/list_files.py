@@ -40,7 +40,7 @@ class ListFiles(BuiltInTool):
 
     def preview(self, arguments: ListFilesArguments) -> Preview:
         """Name pattern and folder."""
-        folder = self.workspace.roots.resolve(arguments.path)
+        folder, _ = self.target(arguments)
         return Preview(
             title=f"List {arguments.pattern} in {arguments.path}", paths=(shown_name(str(folder)),)
         )
@@ -57,11 +57,9 @@ class ListFiles(BuiltInTool):
         from ybs.tools.searching.choice import GlobChoice  # not needed before the first call
 
         most = positive(arguments.max_results, "max_results", at_most=MOST_RESULTS)
-        folder = self.workspace.roots.resolve(arguments.path)
+        folder, start = self.target(arguments)
         if not folder.is_dir():
-            raise ToolError(
-                f"{self.workspace.roots.show(folder)} is not a folder; give a folder as `path`"
-            )
+            raise ToolError(f"{start} is not a folder; give a folder as `path`")
         choice = GlobChoice(arguments.pattern, folder)
         deadline = Deadline(TIME_LIMIT_SECONDS)
         walk = Walk(
@@ -71,7 +69,6 @@ class ListFiles(BuiltInTool):
             depth=choice.depth,
             includes_ignored=arguments.include_ignored,
         )
-        start = self.workspace.roots.show(folder)
         prefix = "" if start == "." else f"{start.rstrip('/')}/"
         try:
             listing = await asyncio.to_thread(_listing, walk, choice, prefix, most)

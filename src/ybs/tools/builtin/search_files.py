@@ -57,7 +57,7 @@ class SearchFiles(BuiltInTool):
 
     def preview(self, arguments: SearchFilesArguments) -> Preview:
         """Name pattern and place."""
-        place = self.workspace.roots.resolve(arguments.path)
+        place, _ = self.target(arguments)
         return Preview(
             title=f"Search {arguments.pattern} in {arguments.path}", paths=(shown_name(str(place)),)
         )
@@ -82,7 +82,7 @@ class SearchFiles(BuiltInTool):
         from ybs.tools.searching.choice import GlobChoice
 
         roots = self.workspace.roots
-        start = roots.resolve(arguments.path)
+        start, _ = self.target(arguments)
         pattern = engine.options_of(arguments.pattern, ignore_case=arguments.ignore_case)
         most = min(arguments.max_results, MOST_RESULTS)
         if start.is_dir():

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -57,16 +58,16 @@ class Judges:
     def __init__(self, judges: Sequence[CallJudge]) -> None:
         self._judges = judges
 
-    async def judge(self, call: ToolCall) -> CallVerdict:
+    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
         """Ask each about the call as the one before leaves it. A refusal ends that; `ask` beats `allow`."""
         said = CallVerdict()
         for judge in self._judges:
-            run = judge.judge
-            next_said = await awaited(lambda run=run, call=call: run(call), "a hook", None)
+            asked = partial(judge.judge, call, paths)
+            next_said = await awaited(asked, "a hook", None)
             if next_said.refusal:
                 return next_said
             if next_said.arguments is not None:
-                call = replace(call, arguments=next_said.arguments, invalid="")
+                call, paths = replace(call, arguments=next_said.arguments, invalid=""), ()
             stronger = next_said if next_said.wish and said.wish != "ask" else said
             said = CallVerdict(
                 arguments=said.arguments if next_said.arguments is None else next_said.arguments,
