@@ -129,7 +129,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
             blocked += tuple(_in_copy(blocked, original.folder, folder, loaded.host))
-        roots = _roots_of(folder, loaded, permissions, blocked, is_copy=original is not None)
+        roots = _roots_of(folder, loaded, permissions, blocked, original and original.roots)
         copied = original.folder if original else None
         outputs = Outputs(roots, copied)
         sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
@@ -417,12 +417,16 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def _roots_of(
-    folder: Path, loaded: Loaded, permissions: Permissions, blocked: Sequence[str], *, is_copy: bool
+    folder: Path,
+    loaded: Loaded,
+    permissions: Permissions,
+    blocked: Sequence[str],
+    original: Roots | None,
 ) -> Roots:
     host = loaded.host
-    if is_copy:
+    if original is not None:
         host.work_in(folder)
-        return Roots(host, folder, blocked=blocked)
+        return Roots(host, folder, blocked=blocked, original=original)
     roots = Roots(host, folder, loaded.config.safety.sandbox_allowed_paths, blocked)
     for each in permissions.add_dirs:
         roots.add(each)
