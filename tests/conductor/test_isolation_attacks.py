@@ -5,7 +5,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from msgspec import Raw
 
 from conductor.copies import DELEGATE, HAS_MEMORY, Copies
 from conductor.test_isolation import read, write

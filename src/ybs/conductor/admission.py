@@ -285,15 +285,14 @@ class Links:
         self._roots, self._inside = origin.roots, inside
         #: The new links by what they lead to, and what replaced ones lead to now; relative paths.
         self._new: dict[str, list[str]] = {}
-        self._old: dict[str, str] = {}
+        self._old: dict[str, list[str]] = {}
         for change in changes:
             if change.after.kind == "link":
                 for end in self._ends(change):
                     self._new.setdefault(end, []).append(change.path)
             if change.before.kind == "link":
                 old = os.path.realpath(path_in(self._roots.folder, change.path))
-                for end in _below(self._roots.folder, [old]):
-                    self._old[change.path] = end
+                self._old[change.path] = [*_below(self._roots.folder, [old])]
 
     def autorun_part(self, change: Change) -> str:
         """Return what `Roots.autorun_part` does, for any name of the path. Raises Refused where it has too many."""
@@ -309,21 +308,22 @@ class Links:
             entries = os.listdir(path_in(self._inside.folder, change.path))  # noqa: PTH208 - a text
         except OSError:  # it leads to no folder
             return ""
-        paths = (f"{name}/{entry}".split("/") for name in names for entry in entries)
-        return next(filter(None, (part_of([*map(plain_name, parts)]) for parts in paths)), "")
+        plain_names = [name for name in map(plain_name, entries) if not part_of([name])]
+        tops = [plain_name(name.rpartition("/")[2]) for name in names]
+        parts = (part_of([top, name]) for top in tops for name in plain_names)
+        return next(filter(None, parts), "")
 
     def _names(self, path: str) -> list[str]:
         """Return the path and its other names: each link that leads to it, or to a folder that it lies in, gives it one."""
-        passed: dict[str, frozenset[str]] = {path: frozenset()}
+        passed: dict[str, frozenset[tuple[str, str]]] = {path: frozenset()}
         names = [path]
         for name in names:
             for above in _way_up(name):
-                links = {link: link for link in self._new.get(above, ())}
-                links |= {above: self._old[above]} if above in self._old else {}
-                for link, place in links.items():
-                    other = f"{place}/{name[len(above) :].strip('/')}".rstrip("/")
-                    if link not in passed[name] and other not in passed:
-                        passed[other] = passed[name] | {link}
+                rest = name[len(above) :].strip("/")
+                for place in (*self._new.get(above, ()), *self._old.get(above, ())):
+                    other, way = "/".join(filter(None, (place, rest))), (above, place)
+                    if way not in passed[name] and other not in passed:
+                        passed[other] = passed[name] | {way}
                         names.append(other)
             if len(names) > _MOST_NAMES:
                 raise Refused(f"links of this merge give it more than {_MOST_NAMES} names")
