@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
@@ -34,8 +33,10 @@ def link(place: Path, target: str | Path) -> None:
 
 
 def hooks_path(project: Path, home: Path) -> str:
-    subprocess.run(["git", "init", "-q", project], check=True)
-    subprocess.run(["git", "-C", project, "config", "core.hooksPath", "ci/hooks"], check=True)
+    write(project, ".git/HEAD", "ref: refs/heads/main")
+    write(project, ".git/config", "[core]\nhooksPath = ci/hooks\n")
+    for name in ("objects", "refs"):
+        (project / ".git" / name).mkdir()
     return "ci/hooks/pre-commit"
 
 
@@ -198,8 +199,8 @@ async def test_a_question_about_a_merge_shows_all_of_the_change(
     await copies.aclose()
 
 
-@every_row(
-    "links, file, names",
+@pytest.mark.parametrize(
+    ("links", "file", "names"),
     [
         ({".vscode": "tools/ed"}, "tools/ed/tasks.json", {".vscode", "tools/ed/tasks.json"}),
         ({".vscode": "a", "a": "tools/ed"}, "tools/ed/x", {".vscode", "a", "tools/ed/x"}),
@@ -215,7 +216,7 @@ async def test_a_question_about_a_merge_shows_all_of_the_change(
     ],
 )
 async def test_changes_are_judged_by_what_links_of_the_same_merge_lead_to(
-    tmp_path: Path,
+    project: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
     links: dict[str, str | None],
@@ -223,7 +224,6 @@ async def test_changes_are_judged_by_what_links_of_the_same_merge_lead_to(
     names: set[str],
 ) -> None:
     monkeypatch.setenv("PATH", os.environ["PATH"])
-    project = Path(mkdtemp(dir=tmp_path))
     for arrange in (hooks_path, own_hook, program):
         arrange(project, home)
     for path in ("old/workflows/a.yml", "ed/a", "real/hooks/pre-commit"):
@@ -242,6 +242,17 @@ async def test_changes_are_judged_by_what_links_of_the_same_merge_lead_to(
     assert asked == names
     assert names <= {each.path for each in merged.conflicts}
     await copies.aclose()
+
+
+async def test_two_links_that_lead_out_of_the_project_together_do_not(copies: Copies) -> None:
+    write(copies.project, "a")
+    overlay = await copies.open()
+    link(overlay.folder / "here", ".")
+    link(overlay.folder / "out", "here/../outside")
+    link(overlay.folder / "in", "here/a")
+    merged = await copies.merge(overlay)
+    assert merged.paths == ("here", "in")
+    assert "leads out of the project" in merged.conflicts[0].why
 
 
 async def test_a_path_with_a_name_by_each_of_too_many_links_is_refused(

@@ -203,7 +203,9 @@ class Admission:
                 raise Refused("a link is on the way to it")
         if change.after.kind == "link":
             target = os.path.join(os.path.dirname(outer), real_name(change.after.target))  # noqa: PTH118, PTH120
-            if not roots.judge(target).is_relative_to(roots.folder):
+            end = os.path.realpath(inner)  # over links of the same merge
+            is_inside = lies_in(end, str(self._inside.folder)) or lies_in(end, str(roots.folder))
+            if not (roots.judge(target).is_relative_to(roots.folder) and is_inside):
                 raise Refused("it is a link that leads out of the project")
 
     async def _check_policy(
