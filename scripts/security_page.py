@@ -429,7 +429,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | two merges of sub-agents' copies that together make a bare repository of a folder | made it, and nobody was told: held by `tests/conductor/test_isolation_attacks.py` |
 | a sub-agent's `write_file` in its copy, to a file that `core.hooksPath`, a hook of yours, `PATH` or `~/.bashrc` leads to in the project | was merged unasked, and ran outside: held by `tests/conductor/test_merge_questions.py` |
 | a sub-agent's command that makes a workflow of over 200,000 bytes, a link `.vscode -> tools/ed` with what it leads to, a file in the place of a link, an executable hook | the question showed an emptied file, or nothing; what the link leads to was merged unasked: held by the same |
-| a change of `AGENTS.md` by a sub-agent's command, then one more line by its `edit_file` | the yes to that line counted for the whole file: held by the same |
+| a change of `AGENTS.md` by a sub-agent's command, then one more line by its `write_file` | the yes to that line counted for the whole file: held by the same |
 | two links of one merge (`here -> .`, `out -> here/../..`) | led out of the project together: held by the same |
 | a sub-agent that writes a file of the name of a closed one (`~/.ssh/config -> ~/dotfiles/ssh/config`) in its copy, or reads one in a folder of `--add-dir` from there | the refusal held the closed file's lines; it was read: held by the same |
 | `.envrc` or `.vscode` that is a link, renamed and made anew; the folder of what it leads to, renamed | took the place of what is held: held by `tests/security/test_read_only.py` |

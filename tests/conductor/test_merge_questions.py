@@ -104,7 +104,7 @@ async def test_a_yes_counts_for_what_was_shown_and_nothing_beside_it(copies: Cop
     overlay = await copies.open()
     write(overlay.folder, ".envrc", "evil\n")  # by a command
     await use(overlay, "read_file", path=".envrc")
-    await use(overlay, "edit_file", path=".envrc", old_text="evil\n", new_text="evil\nfine\n")
+    await use(overlay, "write_file", path=".envrc", content="evil\nfine\n")
     assert "+evil" not in copies.questions[0].preview.body
     await copies.merge(overlay)
     assert len(copies.questions) == 2
@@ -273,15 +273,15 @@ async def test_no_content_of_a_closed_file_is_in_what_is_told_of_a_copy(
 ) -> None:
     project, more = tmp_path / "dotfiles", tmp_path / "more"
     write(project, "ssh/config", "HostName TOPSECRET\n")
-    write(more, "gh/hosts.yml", "TOPSECRET\n")
+    write(more, "key", "TOPSECRET\n")
     link(home / ".ssh/config", project / "ssh/config")
-    link(home / ".config/gh", more / "gh")
+    link(home / ".ssh/key", more / "key")
     copies = Copies(project, {"safety.sandbox_allowed_paths": ["./", str(more)]})
     overlay = await copies.open()
     for tool, path in (
         ("write_file", "ssh/config"),
         ("read_file", f"{project}/ssh/config"),
-        ("read_file", f"{more}/gh/hosts.yml"),
+        ("read_file", f"{more}/key"),
     ):
         given = {"content": "y"} if tool == "write_file" else {}
         result = await use(overlay, tool, path=path, **given)

@@ -1,7 +1,7 @@
 """How two states of a path differ, in words and lines, as people are asked and models are told. What is too large to be shown is said to be, and never passes for nothing."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, assert_never
 
 from ybs.checkpoints.states import State
 from ybs.tools.editing.changes import text_diff
@@ -67,6 +67,8 @@ def _named(state: State, content: bytes | None) -> str:
             return "a folder"
         case "other":
             return "what may not be read"
+        case kind:
+            assert_never(kind)
 
 
 def _mode(before: State, after: State) -> str:
