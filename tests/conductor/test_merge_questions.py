@@ -1,20 +1,23 @@
 """What the person is asked about a sub-agent's changes, in its copy and at the merge: by what a path is in the project, with all of the change, and once."""
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from msgspec import json
 
 from conductor.copies import Copies
 from conductor.test_isolation import write
 from rows import every_row
 from ybs.agent.toolbox import make_toolbox
+from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
-from ybs.core.messages import ToolResult
+from ybs.conductor.workplaces import Isolation
+from ybs.core.hooks import CallHook, CallVerdict
+from ybs.core.messages import ToolCall, ToolResult
 from ybs.testing import call
 
 pytestmark = pytest.mark.integration
@@ -43,7 +46,7 @@ def hooks_path(project: Path, home: Path) -> str:
 def own_hook(project: Path, home: Path) -> str:
     hook = {"type": "command", "command": str(project / "own/after.sh")}
     settings = {"hooks": {"PostToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
-    write(home, ".config/ybs/config.json", json.dumps(settings))
+    write(home, ".config/ybs/config.json", json.encode(settings))
     return "own/after.sh"
 
 
@@ -309,6 +312,30 @@ async def test_a_file_that_is_closed_by_the_time_of_the_merge_is_not_read_for_it
     assert "blocked" in merged.text
     assert "TOPSECRET" not in merged.text
     assert "what may not be read" in merged.text
+
+
+class Reader(CallHook):
+    """A hook of the person's that reads what is merged."""
+
+    def __init__(self) -> None:
+        self.read: list[dict[str, str]] = []
+
+    async def judge(self, call: ToolCall) -> CallVerdict:
+        self.read.append(json.decode(call.arguments, type=dict[str, str]))
+        return CallVerdict()
+
+    async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        return result
+
+
+async def test_a_hook_reads_where_a_link_that_is_merged_leads(copies: Copies) -> None:
+    hook = Reader()
+    isolation = Isolation(Workplace(copies.environment, (hook,)))
+    overlay = await isolation.open("general-1")
+    link(overlay.folder / "made", "a/b")
+    await copies.merge(overlay)
+    assert hook.read == [{"path": str(copies.project / "made"), "content": "a/b"}]
+    await isolation.aclose()
 
 
 async def test_of_a_file_that_grew_too_large_the_lines_are_not_taken_for_gone(
