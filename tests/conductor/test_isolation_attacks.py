@@ -5,7 +5,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from msgspec import Raw
 
 from conductor.copies import DELEGATE, HAS_MEMORY, Copies
 from conductor.test_isolation import read, write
@@ -16,6 +15,7 @@ from ybs.agent.toolbox import make_toolbox
 from ybs.checkpoints.planning import Restoring
 from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
+from ybs.conductor.overlay import Overlay
 from ybs.conductor.workplaces import Isolation
 from ybs.config.host import is_in_memory
 from ybs.core.errors import Refused, ToolError
@@ -26,6 +26,12 @@ from ybs.testing import call
 from ybs.tools.calls.hooks import after_change
 
 pytestmark = pytest.mark.integration
+
+
+async def write_with_tool(overlay: Overlay, tool: str = "write_file", **arguments: str) -> None:
+    """Have a sub-agent's tool change its copy, whoever is asked."""
+    tools = make_toolbox(overlay.environment, hooks=[overlay.hook], agent=overlay.agent)
+    await tools.run(call(tool, **arguments), lambda _: None)
 
 
 async def test_a_folder_that_became_a_link_to_home_leads_nowhere(
@@ -91,17 +97,15 @@ async def test_what_a_copy_has_of_ybs_own_code_is_not_merged(
 
 async def test_content_that_a_job_swaps_in_is_not_what_was_confirmed(copies: Copies) -> None:
     overlay = await copies.open()
-    call = ToolCall(
-        id="c", name="write_file", arguments=Raw(b'{"path":"AGENTS.md","content":"fine"}')
-    )
+    copies.answer = True
+    await write_with_tool(overlay, path="AGENTS.md", content="fine")
+    copies.answer = False
     write(overlay.folder, "AGENTS.md", "swapped")
-    await overlay.hook.after_change(call, "write", ["AGENTS.md"])
     assert (await copies.merge(overlay)).paths == ()
-    assert [each.call.name for each in copies.questions] == ["write_file"]
+    assert [each.call.name for each in copies.questions] == ["write_file", "write_file"]
     write(overlay.folder, "AGENTS.md", "fine")
-    await overlay.hook.after_change(call, "write", ["AGENTS.md"])
     assert (await copies.merge(overlay)).paths == ("AGENTS.md",)
-    assert len(copies.questions) == 1
+    assert len(copies.questions) == 2
 
 
 async def test_pipes_devices_and_sparse_giants_stay_where_they_are(copies: Copies) -> None:

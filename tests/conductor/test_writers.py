@@ -134,7 +134,7 @@ async def test_a_conflict_that_there_is_no_room_for_is_told_without_its_differen
     def full(*_: object) -> str:
         raise NoRoom("no room")
 
-    monkeypatch.setattr(Conflicts, "compared", full)
+    monkeypatch.setattr(Conflicts, "_compared", full)
     monkeypatch.setattr(Conflicts, "_put_away", full)
     cast = Cast([BOTH, "done"], one=[write("a", "mine\n"), "1"], two=[write("a", "its\n"), "2"])
     session, events = opened(project, cast.model, mode="bypass")

@@ -128,7 +128,7 @@ def test_the_spellings_are_those_of_the_path_as_named_and_as_used(work: Path):
 def test_a_copy_stands_for_the_project(work: Path, tmp_path: Path):
     copy = tmp_path / "copy"
     (copy / "infra").mkdir(parents=True)
-    roots = Roots(this_host(), copy, project=work)
+    roots = Roots(this_host(), copy, original=Roots(this_host(), work))
     paths = NamedPaths(roots, [("infra/a", copy / "infra/a")])
     assert paths.spellings == ("infra/a", f"{work}/infra/a", "~/work/infra/a")
     for pattern in ("infra", f"{work}/infra/**", "~/work/infra/a"):

@@ -386,3 +386,23 @@ def test_the_place_of_a_key_that_becomes_a_link_later_stays_blocked(project: Pat
     (home / "public").write_text("x")
     (home / ".netrc").symlink_to("public")
     assert "credentials" in refused(roots, ".netrc")
+
+
+def test_a_copy_goes_by_what_is_blocked_and_acted_on_later_in_the_original(
+    home: Path, tmp_path: Path
+):
+    project, copy = tmp_path / "project", tmp_path / "copy"
+    for folder in (project / "ssh", project / "ed", copy / "ssh", home / ".ssh"):
+        folder.mkdir(parents=True)
+    (project / "ssh/config").write_text("closed")
+    (home / ".ssh/config").symlink_to(project / "ssh/config")
+    (project / ".vscode").symlink_to("ed")
+    (copy / ".idea").symlink_to("own")
+    roots = Roots(this_host(), copy, original=Roots(this_host(), project))
+    assert "blocked: credentials" in refused(roots, "ssh/config", is_write=True)
+    assert "blocked: credentials" in refused(roots, f"{project}/ssh/config")
+    assert roots.is_blocked(str(copy / "ssh/config"))
+    assert not roots.is_blocked(str(copy / "ssh/other"))
+    assert roots.resolve("ssh/other", is_write=True) == copy / "ssh/other"
+    parts = {"ed/tasks.json": ".vscode", "own/x.xml": ".idea", "plain": ""}
+    assert {path: roots.autorun_part(copy / path, path) for path in parts} == parts

@@ -333,3 +333,15 @@ def test_where_the_home_folder_is_the_project_no_folders_are_looked_through(home
     host = host_at(home)
     assert Roots(host, home).autorun_part(home.resolve() / "a/b") == ""
     assert index_of(str(home.resolve()))._folders == {}  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_link_is_judged_by_what_is_named_below_its_path(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", f"{project}/tools/bin:{os.environ['PATH']}")
+    repository(project / ".git", "[core]\nhooksPath = ci/hooks\n")
+    linked(project, ".vscode", "conf/ed")
+    roots = Roots(this_host(), project)
+    for name, part in (("ci", "ci/hooks"), ("conf", ".vscode"), ("tools", "tools"), ("src", "")):
+        assert roots.autorun_part(project / name) == ""
+        assert roots.autorun_part(project / name, is_link=True) == part

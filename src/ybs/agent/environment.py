@@ -129,8 +129,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
         if original is not None:
             blocked += tuple(_in_copy(blocked, original.folder, folder, loaded.host))
+        roots = _roots_of(folder, loaded, permissions, blocked, original and original.roots)
         copied = original.folder if original else None
-        roots = _roots_of(folder, loaded, permissions, blocked, copied)
         outputs = Outputs(roots, copied)
         sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
         sandbox.sweep()
@@ -421,12 +421,12 @@ def _roots_of(
     loaded: Loaded,
     permissions: Permissions,
     blocked: Sequence[str],
-    copied: Path | None,
+    original: Roots | None,
 ) -> Roots:
     host = loaded.host
-    if copied is not None:
+    if original is not None:
         host.work_in(folder)
-        return Roots(host, folder, blocked=blocked, project=copied)
+        return Roots(host, folder, blocked=blocked, original=original)
     roots = Roots(host, folder, loaded.config.safety.sandbox_allowed_paths, blocked)
     for each in permissions.add_dirs:
         roots.add(each)

@@ -8,27 +8,30 @@ What an agent that is another program changed without a word to ybs, or otherwis
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at
 from ybs.conductor.contents import lies_below, path_in, plain
+from ybs.conductor.differences import MOST_SHOWN_BYTES, Differences, is_made_executable
 from ybs.conductor.merging import Clash
 from ybs.conductor.origin import ParentProject
 from ybs.core.errors import Refused, YbsError
 from ybs.core.events import Emit
 from ybs.core.hooks import CallJudge
 from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect, Preview
-from ybs.security.paths.named_paths import NamedPaths
+from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
+from ybs.security.paths.autorun import part_of
+from ybs.security.paths.git_names import plain as plain_name
 from ybs.security.paths.names import real_name, shown_name
-from ybs.security.paths.path_text import quoted
+from ybs.security.paths.path_text import lies_in, quoted
 from ybs.security.paths.roots import Roots
+from ybs.security.paths.steps import steps
 from ybs.security.policy.policy import Ask, Deny, Policy, Subject
 from ybs.tools.calls.hooks import Judges
 from ybs.tools.reading.files import read_if_there
@@ -37,50 +40,111 @@ _CHANGING: Sequence[Effect] = ("write", "edit", "delete")
 
 
 class NamedFiles:
-    """A hook that notes which files the tools of a sub-agent wrote, and what of that was in the call: that was confirmed."""
+    """A hook that notes which files the tools of a sub-agent wrote in its copy, and what of that the person said yes to.
+
+    `base` has what stood in the copy at first, by path there. The person is asked by `confirm`, through here.
+    """
 
     name = "the copy of the project"
     loss = "the person is asked again before this reaches the project"
 
-    def __init__(self, roots: Roots) -> None:
-        self._roots = roots
-        #: What was agreed to of what tools wrote: the digests that a file may have, by path in the copy.
-        self._agreed: dict[str, set[str]] = {}
-        #: What of it has the content that a call named. A command in the background may have put something else there.
-        self.confirmed: dict[str, State] = {}
+    def __init__(
+        self, roots: Roots, origin: ParentProject, base: Mapping[str, State], confirm: Confirm
+    ) -> None:
+        self._roots, self._origin, self._base = roots, origin, base
+        self._ask = confirm
+        self._differences = Differences(origin.get, MOST_SHOWN_BYTES)
+        #: The questions about calls that the person said yes to, by the calls' ids.
+        self._agreed: dict[str, Question] = {}
+        #: What was allowed of what tools wrote, by path in the copy.
+        self._allowed: dict[str, set[_Content]] = {}
+        #: What the person was shown the whole way to from what stood there at first, with the warnings that they read each time.
+        self._confirmed: dict[str, tuple[State, frozenset[str]]] = {}
 
     @property
     def paths(self) -> set[str]:
         """What tools wrote, by path in the copy."""
-        return set(self._agreed)
+        return set(self._allowed)
+
+    async def confirm(self, question: Question) -> Answer:
+        """Ask the person, and note a yes."""
+        answer = await self._ask(question)
+        if answer.is_allowed:
+            self._agreed[question.call.id] = question
+        return answer
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Wait for what becomes of it."""
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what a tool left at the paths that it names."""
+        question = self._agreed.pop(call.id, None)
         if effect in _CHANGING:
-            await asyncio.to_thread(self._note, call, effect, paths)
+            await asyncio.to_thread(self._note, call, effect, paths, question)
 
-    def agrees(self, change: Change) -> bool:
-        """Return whether a call was allowed that leaves this: what was shown to the person, not just its path."""
-        return change.after.digest in self._agreed.get(change.path, ())
+    def allows(self, change: Change) -> bool:
+        """Return whether a call was allowed that leaves this: this content, not just this path."""
+        return _content(change.after) in self._allowed.get(change.path, ())
 
-    def _note(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        wanted = ABSENT.digest if effect == "delete" else _content_in(call)
+    def has_confirmed(self, change: Change, warnings: Sequence[str]) -> bool:
+        """Return whether the person has said yes to this very change, with these warnings at least."""
+        if change.path not in self._confirmed or is_made_executable(change.before, change.after):
+            return False
+        state, read = self._confirmed[change.path]
+        return _content(state) == _content(change.after) and read.issuperset(warnings)
+
+    def _note(
+        self, call: ToolCall, effect: Effect, paths: Sequence[str], question: Question | None
+    ) -> None:
         given = msgspec.json.decode(call.arguments, type=dict[str, Any])
+        top, is_gone = path_in(self._roots.folder, ""), effect == "delete"
+        found: dict[str, Path] = {}
         for path in paths:
-            real = self._roots.resolve(path, is_write=True, is_link_followed=effect != "delete")
-            name = str(real)[len(path_in(self._roots.folder, "")) :]
-            is_gone = effect == "delete"
+            real = self._roots.resolve(path, is_write=True, is_link_followed=not is_gone)
+            name = str(real)[len(top) :]
+            found[name] = real
             texts = set[str]() if is_gone else texts_after(given, real, self._roots)
-            self._agreed[name] = {digest_of(each.encode()) for each in texts}
-            self._agreed[name] |= {ABSENT.digest} if is_gone else set()
-            state = plain(state_at(self._roots, str(real)))
-            if state.digest == wanted:
-                self.confirmed[name] = state
-            else:
-                self.confirmed.pop(name, None)
+            self._allowed[name] = {("file", digest_of(each.encode())) for each in texts}
+            self._allowed[name] |= {_content(ABSENT)} if is_gone else set()
+        if question is not None:
+            left = {
+                name: ABSENT if is_gone else self._left(given, name, real)
+                for name, real in found.items()
+            }
+            self._confirm(question, left)
+
+    def _left(self, given: Mapping[str, Any], name: str, real: Path) -> State:
+        """Return what a call leaves at a path: what its arguments say that is, or else what is there. Raises YbsError and OSError."""
+        content = _content_in(given, real, self._roots)
+        if content is None:
+            return plain(state_at(self._roots, str(real), self._origin.take))
+        data = content.encode()
+        mode = self._known(name)[0].mode
+        return State(kind="file", mode=mode, size=len(data), digest=self._origin.take(data))
+
+    def _confirm(self, question: Question, left: Mapping[str, State]) -> None:
+        """Note what is left if that, next to what stood there at first or was confirmed since, is what the question showed."""
+        shown = [
+            self._differences.text(self._known(name)[0], state, shown_name(name))
+            for name, state in left.items()
+        ]
+        if "\n".join(shown) == question.preview.body:
+            for name, state in left.items():
+                _, read = self._known(name)
+                warnings = frozenset(question.warnings)
+                self._confirmed[name] = state, warnings if read is None else warnings & read
+
+    def _known(self, name: str) -> tuple[State, frozenset[str] | None]:
+        """Return what the person knows to be at a path, and the warnings that they read with it; None where it stood there at first."""
+        return self._confirmed.get(name) or (self._base.get(name, ABSENT), None)
+
+
+#: A state without its mode.
+_Content: TypeAlias = tuple[str, str]
+
+
+def _content(state: State) -> _Content:
+    return state.kind, state.digest
 
 
 class Admission:
@@ -105,10 +169,12 @@ class Admission:
     ) -> dict[str, Clash]:
         """Return the paths that may not reach the project, and why; `show` gives the difference to be shown."""
         found: dict[str, Clash] = {}
+        links = Links(self._origin, self._inside, changes)
         for change in changes:
             try:
                 self._check_place(change)
-                await self._check_policy(change, self._policy_for(change), show, call, emit)
+                later = await asyncio.to_thread(links.autorun_part, change)
+                await self._check_policy(change, later, show, call, emit)
             except (YbsError, OSError) as error:
                 found[change.path] = Clash(str(error))
         for (
@@ -124,7 +190,7 @@ class Admission:
     def _policy_for(self, change: Change) -> Policy:
         """Return the policy: without the questions of the mode for what was allowed once already, in the copy."""
         policy = self._environment.policy
-        was_allowed = not self._is_foreign or self._named.agrees(change)
+        was_allowed = not self._is_foreign or self._named.allows(change)
         is_auto = was_allowed and policy.mode not in ("plan", "bypass")
         return policy.tried(mode="auto") if is_auto else policy
 
@@ -137,45 +203,46 @@ class Admission:
                 raise Refused("a link is on the way to it")
         if change.after.kind == "link":
             target = os.path.join(os.path.dirname(outer), real_name(change.after.target))  # noqa: PTH118, PTH120
-            if not roots.judge(target).is_relative_to(roots.folder):
+            end = os.path.realpath(inner)  # over links of the same merge
+            is_inside = lies_in(end, str(self._inside.folder)) or lies_in(end, str(roots.folder))
+            if not (roots.judge(target).is_relative_to(roots.folder) and is_inside):
                 raise Refused("it is a link that leads out of the project")
 
     async def _check_policy(
-        self,
-        change: Change,
-        policy: Policy,
-        show: Callable[[Change], str],
-        call: ToolCall,
-        emit: Emit,
+        self, change: Change, later: str, show: Callable[[Change], str], call: ToolCall, emit: Emit
     ) -> None:
         kinds = (change.before.kind, change.after.kind)
-        if kinds[1] == "folder" or kinds == ("folder", "absent"):
+        is_folder = kinds[1] == "folder" or kinds == ("folder", "absent")
+        if is_folder or not change.after.is_kept:  # such a thing is never merged: `fate_of`
             return
         name, effect = _tool_for(change)
         roots, path = self._environment.roots, self._path(change)
         shown = roots.show(Path(path))
+        named = NamedPaths(roots, ((path, Path(path)),))
         subject = Subject(
-            paths=(shown,),
-            named=NamedPaths(roots, ((path, Path(path)),)),
-            is_seen=True,
-            is_plain=True,
-            autorun_part=roots.autorun_part(Path(path)),
+            paths=(shown,), named=named, is_seen=True, is_plain=True, autorun_part=later
         )
         asked = _call(f"{call.id}/{shown}", name, path=shown)
+        what = f"the deletion of {quoted(shown)}" if effect == "delete" else quoted(shown)
         preview = Preview(
-            title=f"Merge {quoted(shown)} from sub-agent {self._agent}", paths=(shown_name(path),)
+            title=f"Merge {what} from sub-agent {self._agent}", paths=(shown_name(path),)
         )
         reason = await self._check_hooks(change, asked.id)
-        if reason:
-            policy = policy.tried(ask=(name,))
-        decision = policy.decide(asked, effect, preview, subject)
-        is_confirmed = self._named.confirmed.get(change.path) == change.after and not reason
-        if isinstance(decision, Ask) and not is_confirmed:
-            preview = msgspec.structs.replace(preview, body=show(change))
+        policy = self._policy_for(change)
+        decision = (policy.tried(ask=(name,)) if reason else policy).decide(
+            asked, effect, preview, subject
+        )
+        if isinstance(decision, Ask) and not self._is_confirmed(change, decision, reason):
+            preview = msgspec.structs.replace(preview, body=await asyncio.to_thread(show, change))
             with self._gate.wishing(asked.id, "ask" if reason else "", reason):
                 decision = await self._gate.admit(asked, effect, preview, subject, emit)
         if isinstance(decision, Deny):
             raise Refused(decision.reason)
+
+    def _is_confirmed(self, change: Change, asked: Ask, reason: str) -> bool:
+        """Return whether the person said yes to the change in the copy, with all that they would read now; the `reason` of a hook first."""
+        warnings = asked.question.warnings
+        return self._named.has_confirmed(change, (reason, *warnings[1:]) if reason else warnings)
 
     async def _check_hooks(self, change: Change, call_id: str) -> str:
         """Ask the person's hooks, which saw the path in the copy; return why they want the person to be asked. Raises ToolError.
@@ -202,23 +269,101 @@ class Admission:
             yield _call(call_id, "edit_file", path=path, old_text=before, new_text=after)
 
     def _text(self, state: State) -> str:
-        return (self._origin.get(state.digest) or b"").decode(errors="replace")
+        """Return what a file holds, or where a link leads, as git has it."""
+        return state.target or (self._origin.get(state.digest) or b"").decode(errors="replace")
 
     def _path(self, change: Change) -> str:
         return path_in(self._environment.folder, change.path)
 
 
+#: Links of one merge give a path no more names.
+_MOST_NAMES = 1000
+
+
+class Links:
+    """The links that a merge makes and replaces, by which paths of the project have other names: something may act on one of those later.
+
+    So changes are judged by the project as it is and as it will be.
+    """
+
+    def __init__(self, origin: ParentProject, inside: Roots, changes: Sequence[Change]) -> None:
+        self._roots, self._inside = origin.roots, inside
+        #: The new links by what they lead to, and what replaced ones lead to now; relative paths.
+        self._new: dict[str, list[str]] = {}
+        self._old: dict[str, list[str]] = {}
+        for change in changes:
+            if change.after.kind == "link":
+                for end in self._ends(change):
+                    self._new.setdefault(end, []).append(change.path)
+            if change.before.kind == "link":
+                old = os.path.realpath(path_in(self._roots.folder, change.path))
+                self._old[change.path] = [*_below(self._roots.folder, [old])]
+
+    def autorun_part(self, change: Change) -> str:
+        """Return what `Roots.autorun_part` does, for any name of the path. Raises Refused where it has too many."""
+        roots, is_link = self._roots, change.after.kind == "link"
+        names = self._names(change.path)
+        outer = (Path(path_in(roots.folder, name)) for name in names)
+        parts = (roots.autorun_part(path, is_link=is_link) for path in outer)
+        return next(filter(None, parts), "") or (self._part_below(change, names) if is_link else "")
+
+    def _part_below(self, change: Change, names: Iterable[str]) -> str:
+        """Return the name of something autorun that only a new link gives to what it leads to, such as `.github/workflows`."""
+        try:
+            entries = os.listdir(path_in(self._inside.folder, change.path))  # noqa: PTH208 - a text
+        except OSError:  # it leads to no folder
+            return ""
+        plain_names = [name for name in map(plain_name, entries) if not part_of([name])]
+        tops = [plain_name(name.rpartition("/")[2]) for name in names]
+        parts = (part_of([top, name]) for top in tops for name in plain_names)
+        return next(filter(None, parts), "")
+
+    def _names(self, path: str) -> list[str]:
+        """Return the path and its other names: each link that leads to it, or to a folder that it lies in, gives it one."""
+        passed: dict[str, frozenset[tuple[str, str]]] = {path: frozenset()}
+        names = [path]
+        for name in names:
+            for above in _way_up(name):
+                rest = name[len(above) :].strip("/")
+                for place in (*self._new.get(above, ()), *self._old.get(above, ())):
+                    other, way = "/".join(filter(None, (place, rest))), (above, place)
+                    if way not in passed[name] and other not in passed:
+                        passed[other] = passed[name] | {way}
+                        names.append(other)
+            if len(names) > _MOST_NAMES:
+                raise Refused(f"links of this merge give it more than {_MOST_NAMES} names")
+        return names
+
+    def _ends(self, change: Change) -> Iterator[str]:
+        """Yield what a new link will lead to, and over: by its words, by what is in the project now, and by what is in the copy."""
+        outer, inner = (path_in(r.folder, change.path) for r in (self._roots, self._inside))
+        said = os.path.join(os.path.dirname(outer), real_name(change.after.target))  # noqa: PTH118, PTH120 - texts
+        ends = {os.path.normpath(said), os.path.realpath(said), *steps(said, has_turns=False)}
+        found = {*_below(self._roots.folder, ends)}
+        found.update(_below(self._inside.folder, steps(inner, has_turns=False)))
+        yield from found - {change.path}
+
+
+def _below(folder: Path, paths: Iterable[str]) -> Iterator[str]:
+    """Yield those absolute paths that lie in a folder as relative ones; the folder itself as an empty one."""
+    for path in paths:
+        if lies_in(path, str(folder)):
+            yield path[len(path_in(folder, "")) :]
+
+
+def _way_up(path: str) -> Iterator[str]:
+    """Yield a relative path, the folders that it lies in, and an empty one."""
+    yield path
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
 def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str]:
     """Return what a file may hold after a change with these arguments; nothing where they do not say."""
-    if isinstance(content := given.get("content"), str):
+    if (content := _content_in(given, path, roots)) is not None:
         return {content}
-    edits = [
-        each
-        for each in given.get("changes", [given])
-        if isinstance(each.get("new_text"), str) and roots.resolve(each["path"]) == path
-    ]
-    if contents := [each["content"] for each in edits if "content" in each]:
-        return {contents[-1]}
+    edits = _edits_of(given, path, roots)
     if not edits:
         return set()
     with suppress(OSError, YbsError), roots.held(path) as place:
@@ -231,14 +376,24 @@ def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str]:
     return set()
 
 
+def _content_in(given: Mapping[str, Any], path: Path, roots: Roots) -> str | None:
+    """Return all that a file holds after a change with these arguments; None where they name a part of it, or none."""
+    if isinstance(content := given.get("content"), str):
+        return content
+    contents = [e["content"] for e in _edits_of(given, path, roots) if "content" in e]
+    return contents[-1] if contents else None
+
+
+def _edits_of(given: Mapping[str, Any], path: Path, roots: Roots) -> list[dict[str, Any]]:
+    return [
+        each
+        for each in given.get("changes", [given])
+        if isinstance(each.get("new_text"), str) and roots.resolve(each["path"]) == path
+    ]
+
+
 def _replaced(text: str, old: str, new: str) -> set[str]:
     return {text.replace(old, new, 1), text.replace(old, new)} if old and old in text else {new}
-
-
-def _content_in(call: ToolCall) -> str | None:
-    """Return the digest of the content that a call writes; None where it names a part of it, or none."""
-    content = msgspec.json.decode(call.arguments, type=dict[str, Any]).get("content")
-    return digest_of(content.encode()) if isinstance(content, str) else None
 
 
 def _call(call_id: str, tool: str, **arguments: str) -> ToolCall:

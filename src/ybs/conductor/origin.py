@@ -12,6 +12,7 @@ from ybs.checkpoints.scan import KnownPaths
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.checkpoints.store import Pack
 from ybs.conductor.contents import Contents, look, path_in
+from ybs.core.errors import Refused
 from ybs.core.hooks import CallHook
 from ybs.core.to_its_end import to_its_end
 from ybs.security.paths.autorun_watch import AutorunWatch
@@ -23,6 +24,8 @@ from ybs.tools.searching.walk import Deadline
 _Value = TypeVar("_Value")
 #: How long a look at the project or at a copy may take.
 LOOK_SECONDS = 30.0
+#: What tools may not read.
+_CLOSED = State(kind="other", mark="closed")
 
 
 class ParentProject:
@@ -63,9 +66,18 @@ class ParentProject:
         """Return what git ignores by rules that stand above the project, for a copy of it."""
         return ignore_above(self.roots.folder).moved(self.roots.folder, copy)
 
+    def state(self, path: str) -> State:
+        """Return what stands at a path of the project now; of what tools may not read, nothing but that."""
+        outer = self.path(path)
+        try:
+            self.roots.judge(outer, is_link_followed=False)
+        except Refused:
+            return _CLOSED
+        return state_at(self.roots, outer, self.take)
+
     def states(self, paths: Sequence[str]) -> dict[str, State]:
-        """Return what stands at these paths of the project now."""
-        return {path: state_at(self.roots, self.path(path), self.take) for path in paths}
+        """Return what stands at these paths of the project now, as `state` does."""
+        return {path: self.state(path) for path in paths}
 
     def take(self, data: bytes) -> str:
         """Keep a content and return its digest. Raises NoRoom, Unsafe and OSError."""

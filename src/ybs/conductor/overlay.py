@@ -7,11 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from ybs.agent.environment import ToolEnvironment
 from ybs.checkpoints.planning import Restoring
 from ybs.checkpoints.states import Change, State, state_at
 from ybs.conductor.admission import Admission, NamedFiles
 from ybs.conductor.contents import Copied, look, moved_link, path_in, plain
+from ybs.conductor.differences import MOST_COMPARED_BYTES, MOST_SHOWN_BYTES, Differences
 from ybs.conductor.merging import (
     NEEDS_LINES,
     SAME_LINES,
@@ -34,7 +37,6 @@ from ybs.security.launcher import environ_away
 from ybs.security.paths.names import shown_name
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.calls.hooks import after_change, before_change
-from ybs.tools.editing.changes import text_diff
 from ybs.tools.searching.walk import Deadline
 
 #: How often it begins again because something changed in the project meanwhile.
@@ -148,9 +150,11 @@ class Overlay:
         *,
         is_foreign: bool = False,
     ) -> None:
-        self.agent, self.environment = agent, environment
+        self.agent = agent
         self._origin, self._copied, self._is_foreign = origin, copied, is_foreign
-        self.hook = NamedFiles(environment.roots)
+        self.hook = NamedFiles(environment.roots, origin, copied.base, environment.gate.confirm)
+        gate = environment.gate.asking_through(self.hook.confirm)
+        self.environment = replace(environment, gate=gate)
         self._conflicts = Conflicts(origin, environment)
         self.is_closed = False
 
@@ -193,7 +197,7 @@ class Overlay:
                 self.hook,
                 is_foreign=self._is_foreign,
             )
-            clashes = await admission.refused(changes, self._conflicts.compared, call, emit)
+            clashes = await admission.refused(changes, self._conflicts.shown, call, emit)
             spread_clashes([change.path for change in changes], clashes)
             taking_over = TakingOver(self._origin, changes, clashes)
             return await to_its_end(self._take_over(taking_over, changes, left, call, emit))
@@ -256,17 +260,13 @@ _UNSEEN = (
 )
 
 
-#: Larger files are not compared.
-MOST_COMPARED_BYTES = 200_000
-#: A line has about so many bytes.
-_USUAL_LINE = 40
-
-
 class Conflicts:
     """Keeps what cannot be merged of the copy that `inside` is."""
 
     def __init__(self, origin: ParentProject, inside: ToolEnvironment) -> None:
         self._origin, self._inside = origin, inside
+        self._told = Differences(origin.get, MOST_COMPARED_BYTES)
+        self._asked = Differences(origin.get, MOST_SHOWN_BYTES)
         #: Whether something is in the copy alone, so that it stays as long as the session.
         self.need_copy = False
 
@@ -281,25 +281,21 @@ class Conflicts:
 
     def _difference(self, change: Change) -> str:
         with suppress(YbsError, OSError):
-            return self.compared(change)
+            return self._compared(change, self._told)
         return ""  # there is no room to read the project's file
 
-    def compared(self, change: Change) -> str:
-        """Return how the sub-agent's version differs from the project's; empty where there are no lines to compare. Raises YbsError and OSError."""
-        origin = self._origin
-        ours = state_at(origin.roots, origin.path(change.path), origin.take)
-        if {ours.kind, change.after.kind} - {"file", "absent"}:
-            return ""
-        mine, its = self._content(ours), self._content(change.after)
-        return "" if mine == its else text_diff(mine, its or b"", origin.shown(change)).text
+    def shown(self, change: Change) -> str:
+        """Return all that the sub-agent's version is other than the project's, for who is asked about it. Raises YbsError and OSError."""
+        same = "as it is in the project already" if change.after.size else "an empty file"
+        return self._compared(change, self._asked) or same
+
+    def _compared(self, change: Change, differences: Differences) -> str:
+        ours = plain(self._origin.state(change.path))
+        return differences.text(ours, change.after, self._origin.shown(change))
 
     def lines_changed(self, change: Change) -> int:
-        """Return how many lines a change takes away and adds; of what has none, or is too large to compare, by its size. Raises OSError."""
-        before, after = self._content(change.before), self._content(change.after)
-        if before is None and after is None:
-            return max(change.before.size, change.after.size) // _USUAL_LINE + 1
-        diff = text_diff(before, after or b"", change.path)
-        return max(diff.added + diff.removed, 1)
+        """Return how many lines a change takes away and adds. Raises OSError."""
+        return self._told.lines(change.before, change.after, change.path)
 
     def keep_copy(self) -> str:
         """Have the tools of the session read the copy from now on; return where it is."""
@@ -309,11 +305,6 @@ class Conflicts:
             environment.roots.add(folder, is_read_only=True)
             environment.sandbox.show(folder)
         return shown_name(str(folder))
-
-    def _content(self, state: State) -> bytes | None:
-        if not state.digest or state.size > MOST_COMPARED_BYTES:
-            return None
-        return self._origin.get(state.digest)
 
     def _kept(self, change: Change) -> str:
         """Keep a file where long outputs are kept, a large one in the copy; return where it is, or what stands for it."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from conductor.acp.scenes import Scene
 from conductor_cast import delegated, results
 from hosts import this_host
+from rows import every_row
 from ybs.core.events import (
     ConfirmationAsked,
     TextStreamed,
@@ -734,3 +736,19 @@ def test_the_sdk_is_loaded_when_another_agent_begins_and_not_before() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@every_row("path, done", [(".envrc", "write"), ("ci/hooks/pre-commit", "put")])
+async def test_of_a_file_that_runs_later_the_person_is_asked_once(
+    tmp_path: Path, path: str, done: str
+) -> None:
+    project = Path(mkdtemp(dir=tmp_path))
+    subprocess.run(["git", "init", "-q", project], check=True)  # noqa: ASYNC221
+    subprocess.run(["git", "-C", project, "config", "core.hooksPath", "ci/hooks"], check=True)  # noqa: ASYNC221
+    scene = Scene(project)
+    (project / "ci/hooks").mkdir(parents=True)
+    await scene.play(["ask_edit", path, None, "1\n"], [done, path, "1\n"])
+    assert (project / path).read_text() == "1\n"
+    (asked,) = [each for each in scene.asked if each.preview.paths]
+    assert asked.preview.title == f"Create {path} (+1 -0)"
+    assert "by themselves" in asked.warnings[0]

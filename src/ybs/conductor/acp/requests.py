@@ -6,7 +6,6 @@ A permission that it asks for becomes a call that does nothing but pass the chec
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -28,6 +27,7 @@ from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import Roots
+from ybs.security.policy.confirm import Gate
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.delete_file import DeleteFile, DeleteFileArguments
@@ -405,10 +405,10 @@ class Requests:
         new = ProposedChange(path=path, before=None, after=content)
         wish = Wish(kind="edit", changes=(new,), paths=(path,))
         self._tell(self.begun(wish, call.id, (call.name, "write")))
-        is_allowed = self._take_allowed(path, content)
-        wishing = self._gate.wishing(call.id, "allow", "") if is_allowed else nullcontext()
-        with wishing:
-            result = await self._run(call, WriteFile(self._own.workspace))
+        gate = self._gate
+        if self._take_allowed(path, content) and gate.policy.mode != "plan":
+            gate = gate.by(gate.policy.tried(mode="bypass"))  # rules that deny hold in it, too
+        result = await self._run(call, WriteFile(self._own.workspace), gate)
         self._tell(ToolFinished.of(result))
         self._written.update(change.path for change in result.changes)
         if result.is_error:
@@ -428,11 +428,11 @@ class Requests:
         given = Raw(msgspec.json.encode(arguments))
         return ToolCall(id=self.new_id("request"), name=name, arguments=given)
 
-    async def _run(self, call: ToolCall, tool: Any) -> ToolResult:
+    async def _run(self, call: ToolCall, tool: Any, gate: Gate | None = None) -> ToolResult:
         environment = self._own
         toolbox = LocalToolbox(
             [tool],
-            self._gate,
+            gate or self._gate,
             max_output_chars=_MOST_SHOWN,
             dry_run=environment.permissions.is_dry_run,
             hooks=self._hooks,

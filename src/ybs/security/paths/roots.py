@@ -70,7 +70,8 @@ class Roots:
     `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
     hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was, and a relative
     one that leaves the project by a link is not allowed: settings are for all projects, and any may have such a link.
-    The places of credentials are blocked without being named. `project` is the one that the folder is a copy of.
+    The places of credentials are blocked without being named. The folder may be a copy of that of the `original` roots: then what
+    is blocked there, or acted on later, is so in the copy, and rules mean that folder.
     """
 
     def __init__(
@@ -80,11 +81,12 @@ class Roots:
         allowed: Sequence[str | Path] = ("./",),
         blocked: Sequence[str | Path] = (),
         *,
-        project: Path | None = None,
+        original: "Roots | None" = None,
     ) -> None:
         self.host, self.folder = host, Path(os.path.realpath(folder))
+        self._original = original
         #: The folder that rules and hooks mean.
-        self.project = project or self.folder
+        self.project = original.folder if original is not None else self.folder
         #: What an editor holds of files without having saved it, by the resolved path: it is read in place of the files.
         self.unsaved: dict[Path, bytes] = {}
         self._blocked = tuple(self._expanded(blocked))
@@ -247,7 +249,9 @@ class Roots:
     def is_blocked(self, real: str) -> bool:
         """Return whether the absolute path, its links resolved, lies in a blocked one."""
         key = _key(real)
-        return _is_among(key, self._always) or _is_among(key, self._named)
+        if _is_among(key, self._always) or _is_among(key, self._named):
+            return True
+        return self._original is not None and self._original.is_blocked(self._in_original(real))
 
     def is_own_code(self, path: str) -> bool:
         """Return whether the absolute path is of the code that ybs itself runs from."""
@@ -273,17 +277,29 @@ class Roots:
         r"""Return the path as a model reads and writes it: relative in the project's folder, with `\xNN`."""
         return shown_name(self._relative(path))
 
-    def autorun_part(self, path: Path, asked: str = "") -> str:
+    def autorun_part(self, path: Path, asked: str = "", *, is_link: bool = False) -> str:
         """Return the part of the path that makes it a file which other programs act on later, or nothing.
 
-        The name as asked counts too, and so does what leads here: a link of such a name, settings of git, `PATH`.
+        The name as asked counts too, and so does what leads here: a link of such a name, settings of git, `PATH`. With `is_link`
+        a link is to stand there, so that what is named below the path counts as well.
         """
         named = os.path.normpath(f"{self.folder}/{asked}" if asked[:1] != "/" else asked)
-        names = map(self.in_its_root, (str(path), named))
-        parts = (part_of([plain(part) for part in name.split("/")]) for name in names)
-        return (
-            next(filter(None, parts), "") or self._leading_to(str(path)) or self._of_home(str(path))
+        if self._original is not None:
+            outer = Path(self._in_original(str(path)))
+            if part := self._original.autorun_part(outer, self._in_original(named)):
+                return part
+        own, said = (
+            part_of([plain(part) for part in self.in_its_root(name).split("/")])
+            for name in (str(path), named)
         )
+        led = own or self._leading_to(str(path), is_link=is_link)
+        return led or said or self._of_home(str(path))
+
+    def _in_original(self, path: str) -> str:
+        """Return the absolute path that one in a copy stands for; one from elsewhere as it is."""
+        assert self._original is not None  # noqa: S101 - only a copy has paths that stand for others
+        here, there = str(self.folder), str(self._original.folder).rstrip("/")
+        return f"{there}{path[len(here) :]}" if lies_in(path, here) else path
 
     def _of_home(self, real: str) -> str:
         """Return the part of a path by which shells and programs read or start it, where a root holds all of the home folder.
@@ -305,10 +321,14 @@ class Roots:
                 return self.show(place)
         return ""
 
-    def _leading_to(self, real: str) -> str:
+    def _leading_to(self, real: str, *, is_link: bool) -> str:
         from ybs.security.paths.targets import leading_to
 
-        found = (leading_to(self.host, root, real) for root in self._roots if lies_in(real, root))
+        found = (
+            leading_to(self.host, root, real, is_link=is_link)
+            for root in self._roots
+            if lies_in(real, root)
+        )
         path = next(filter(None, found), "")
         return path and self.show(Path(real if path in self._roots else path))
 
@@ -380,6 +400,9 @@ class Roots:
                     real,
                     "keys, passwords, histories or ybs's own files are kept in that place",
                 )
+        if self._original is not None:
+            outer, outer_real = self._in_original(asked), self._in_original(real)
+            self._original._check_blocked(shown, outer, outer_real)
 
     def _is_blocked_link(self, real: str, status: os.stat_result) -> bool:
         if status.st_nlink < 2:  # mostly

@@ -27,18 +27,23 @@ _SAMPLE = ".sample"
 _RESTS = 20
 
 
-def leading_to(host: Host, root: str, path: str) -> str:
+def leading_to(host: Host, root: str, path: str, *, is_link: bool = False) -> str:
     """Return the path by which something acts later on a path in the root: a link that leads to it, or itself; nothing for an ordinary one.
 
-    Its own links are resolved; it need not exist. Where the root holds the whole home folder, no folders are looked through.
+    Its own links are resolved; it need not exist. With `is_link` a link is to stand there, and what lies below it may be acted on.
+    Where the root holds the whole home folder, no folders are looked through.
     """
+
+    def is_met(acted_on: str) -> bool:
+        return lies_in(path, acted_on) or (is_link and lies_in(acted_on, path))
+
     is_home = lies_in(os.path.realpath(host.home), root)
     found = IndexedPaths() if is_home else index_of(root).look(rests=_RESTS)
     for link in found.links:
-        if any(lies_in(path, step) for step in _way(link, root)):
+        if any(map(is_met, _way(link, root))):
             return link
-    named = (each for each in named_in(host, root, found) if lies_in(path, each))
-    return next(named, "") or _program(host, root, path)
+    named = filter(is_met, named_in(host, root, found))
+    return next(named, "") or _program(host, root, path, is_link=is_link)
 
 
 def named_in(host: Host, root: str, found: IndexedPaths) -> list[str]:
@@ -131,11 +136,16 @@ def programs(host: Host, root: str) -> list[str]:
     ]
 
 
-def _program(host: Host, root: str, path: str) -> str:
-    """Return the name in a folder of `PATH` that is, or leads to, a path below the root, where it is that of a program from elsewhere."""
+def _program(host: Host, root: str, path: str, *, is_link: bool) -> str:
+    """Return the name in a folder of `PATH` that is, or leads to, a path below the root, where it is that of a program from elsewhere.
+
+    With `is_link` also a path that holds such a folder.
+    """
     inner, outer = _in_path(host, root)
     folder, _, name = path.rpartition("/")
     if folder in inner and any(name in names for names in outer):
+        return path
+    if is_link and any(lies_in(each, path) for each in inner):
         return path
     return next((each for each in programs(host, root) if path in _way(each, root)), "")
 

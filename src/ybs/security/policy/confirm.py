@@ -94,6 +94,10 @@ class Gate:
         """Return this gate for another agent of the session: the same policy, and still one question at a time."""
         return Gate(self.policy, self.confirm, agent=name, bound=self._bound, asking=self._asking)
 
+    def asking_through(self, confirm: Confirm) -> "Gate":
+        """Return this gate with another way to the person; still one question at a time."""
+        return Gate(self.policy, confirm, agent=self._agent, bound=self._bound, asking=self._asking)
+
     def by(self, policy: Policy) -> "Gate":
         """Return this gate with another policy; still one question at a time."""
         return Gate(policy, self.confirm, agent=self._agent, bound=self._bound, asking=self._asking)
