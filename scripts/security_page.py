@@ -149,7 +149,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   around a nested repository in the very moment in which another command starts can leave that repository open to that command, and one that runs since before a repository was made can write in it; a change of its settings or hooks is named, one in the text of a hook too. With bubblewrap a
   command can move the folder around a nested repository away and make another repository in its place; both are named.
 - Blocked commands, and the questions about what destroys, go by reading the command, which can be written in many ways: they are a seat belt against mistakes,
-  no boundary (`x=/; rm -rf $x` passes). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
+  no boundary (`x=/; rm -rf $x` passes; `git checkout README` is taken for a branch). What is not seen is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - Undo keeps no file over 10 MB, and nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`,
   `__pycache__`, one with a `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`). Of other ignored files it keeps the first 5,000 with 100 MB in all. `/undo` names a file that
   it could not bring back, and such a folder where it is gone or where something in it changed, at any depth, since the turn began (caches excepted).
@@ -439,6 +439,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a trusted project's server with the name of one of a plugin of yours, and a rule of yours for its tools | took the name and ran by the rule: held by `tests/session/test_plugin_folders.py` |
 | a repository's `safety.ask` for a server of yours that runs without a sandbox, with the network or elsewhere | the question said "sandbox", and none of that: held by `tests/security/test_policy.py`, `tests/frontends/terminal/questions/test_confirm.py` |
 | a trusted project's hook with the words of one of your own, with `if` or `async`; other arguments given by it beside your hook's `allow` | took its place; ran by that `allow`: held by `tests/session/test_user_hooks.py` |
+| your rule `git *` for commands outside the sandbox, and `git checkout HEAD~1 FILE`, `git checkout src/cart.py` | threw away what was not committed, unasked: asked about as `git restore` is: held by `tests/security/test_dangers.py` |
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | hooks of a trusted project: `jq` with `include`, `-L`, `-f`; a file with `>` in its name | ran a changed file: held by `tests/trust/test_reach.py` |
 | `ybs mcp import` of a file with a key's value within an address or a path | hid the address: held by `tests/frontends/subcommands/test_mcp.py` |
