@@ -74,7 +74,7 @@ class Composer:
         images: Sequence[Image] = (),
         linked: Collection[str] | None = None,
     ) -> UserMessage:
-        """Make a message. `typed` is the part of the words in which files are looked for, if not in all; of these `linked` are linked, if that is known."""
+        """Make a message. `typed` is the part of the words in which files are looked for, if not in all, `linked` the paths of links in it."""
         named = self._named(words if typed is None else typed, linked)
         return await self.compose_naming(UserMessage.of(words, *images, typed=typed), named)
 

@@ -110,8 +110,8 @@ class Sender:
 class InboxLine(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
-    `typed` is the part in which named files are looked for (None: all), `linked` the paths of links in it (None: it has no links). `is_choice`: it was picked from a menu and is not given back.
-    `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn, so those wait.
+    `typed` is the part in which named files are looked for (None: all), `linked` the paths of links in it (None: its frontend has none).
+    `is_choice`: it was picked from a menu and is not given back. `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn, so those wait.
     """
 
     text: str
