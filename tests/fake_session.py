@@ -133,7 +133,12 @@ class FakeSession:
         return await self._take_turn(line)
 
     async def send(
-        self, text: str, images: Sequence[Any] = (), *, typed: str | None = None
+        self,
+        text: str,
+        images: Sequence[Any] = (),
+        *,
+        typed: str | None = None,
+        linked: Any = None,
     ) -> Outcome:
         self.sent.append(text if typed is None else typed)
         return await self._take_turn(text)

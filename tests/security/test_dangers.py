@@ -142,6 +142,9 @@ def test_an_entry_that_is_nothing_blocks_nothing():
             "git stash clear",
         ),
         *("git filter-branch x", "git update-ref -d x", "git reflog expire x", "git switch -f x"),
+        *("git checkout HEAD~1 a", "git -C x checkout -q HEAD a b", "git checkout src/cart.py"),
+        *("git checkout ./a", "git checkout src/", "git checkout .env", "git checkout --ours a"),
+        *("git checkout '*.py'", "true && git checkout $(git rev-parse HEAD~1) a"),
         *(
             "chmod -R 777 /",
             "chown -R me /",
@@ -187,6 +190,14 @@ def test_s11_s12_what_destroys_is_named(text: str):
             "git reset x",
             "git checkout main",
         ),
+        *("git checkout -b new origin/main", "git checkout -B x main", "git checkout --orphan x a"),
+        *(
+            "git checkout feature/login",
+            "git checkout v1.2.3",
+            "git checkout 2.x",
+            "git checkout -",
+        ),
+        *("git checkout -q --detach HEAD~1", "git checkout main && git checkout -t origin/x"),
         *(
             "git restore --staged x",
             "git",

@@ -1,6 +1,7 @@
 """What links, settings of repositories and `PATH` lead to in a project: asked about, held, and named after a command."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -243,6 +244,68 @@ def test_what_other_links_of_such_names_lead_to_is_asked_about_and_named_and_sta
     assert changed(project, "s/h", "docs/rules.md", "conf/tasks.json", "mine/x") == named
     assert changed(project, "conf/deep/new") == {"sub/.vscode"}
     assert changed(project, "mine/y") == set()
+
+
+@every_row(
+    ("file", "line", "names"),
+    [
+        (".envrc", "source_env s/x.sh", "s/x.sh"),
+        (".envrc", "source_env_if_exists .envrc.local", ".envrc.local"),
+        (".envrc", "[ -f s/x.sh ] && . ./s/x.sh # y", "s/x.sh"),
+        (".envrc", 'source "$PWD/s/x.sh"', "s/x.sh"),
+        (".envrc", 'source "$(dirname "$0")"/s/x.sh; true', "s/x.sh"),
+        (".envrc", "if true; then source ${HOME}/HERE/s/x.sh; fi", "s/x.sh"),
+        (".envrc", "dotenv", ".env"),
+        (".envrc", "dotenv_if_exists .env.local", ".env.local"),
+        (".envrc", 'eval "$(./s/x.sh --y)"', "s/x.sh"),
+        (".envrc", "A=$(python3 -I s/x.py)", "s/x.py"),
+        (".autoenv.zsh", "  s/x.sh y", "s/x.sh"),
+        (".exrc", "set nu\nsource s/x.vim", "s/x.vim"),
+        (".tmuxinator.yml", "pre: source ./s/x.sh\nroot: .", "s/x.sh"),
+        (".tmuxinator.yml", "panes:\n  - . ./s/x.sh", "s/x.sh"),
+        (".tmux.conf", "source-file s/x.conf", "s/x.conf"),
+    ],
+)
+def test_what_a_file_at_the_top_sources_is_held_asked_about_and_named(home, file, line, names):
+    folder = home / re.sub(r"\W+", "-", line)
+    (folder / "s").mkdir(parents=True)
+    (folder / file).write_text(f"# old\n{line.replace('HERE', folder.name)}\n")
+    assert part_of(folder, names) == names
+    assert held(folder) == {file}
+    filled(folder, names)
+    assert held(folder) == {file, names}
+    assert changed(folder, names) == {names}
+
+
+def test_what_such_a_file_names_otherwise_is_ordinary(project: Path):
+    (project / ".envrc").write_text(
+        'use flake\nwatch_file a/b\nexport A=$(cat a/b) B="a/b" PATH="$PWD/bin:$PATH"\nsource_up\n'
+        "python -m a\nls . a/b\nsource_env ../a/b\n. ~/a\nsource_url https://x/a/b y\n[ -d a/b ] || mkdir a/b\n# source a/b\n"
+    )
+    (project / ".exrc").write_text('" source a/b\n')
+    (project / ".pre-commit-config.yaml").write_text("exclude: |\n  (?x)^(\n    a/b|\n    c\n  )\n")
+    (project / ".vscode").mkdir()
+    filled(project, "a/b", "c")
+    for name in ("a/b", "a", "c", "bin", "build"):
+        assert part_of(project, name) == "", name
+
+
+def test_what_is_sourced_is_followed_and_read_again_when_it_changes(project: Path):
+    filled(project, "s/two.sh", "s/run.sh", "three.sh", ".venv/bin/activate", "conf/x")
+    (project / ".envrc").write_text(
+        "source_env s/one.sh\nsource .venv/bin/activate\nsource_env conf\n. ./.envrc\n"
+    )
+    (project / "s/one.sh").write_text(". ./two.sh\n./run.sh\n")
+    assert part_of(project, "s/two.sh") == "s/two.sh"
+    assert part_of(project, "s/run.sh") == part_of(project, "conf/x") == ""
+    assert held(project) == {".envrc", "s/one.sh", "s/two.sh"}, "an environment can be made anew"
+    assert part_of(project, ".venv/bin/activate") == ".venv/bin/activate"
+    (project / "s/two.sh").write_text("source three.sh\n")
+    assert part_of(project, "three.sh") == "three.sh"
+    (project / ".envrc").unlink()
+    os.mkfifo(project / ".envrc")
+    index_of(str(project))._took = 0.0  # pyright: ignore[reportPrivateUsage]
+    assert part_of(project, "three.sh") == ""
 
 
 def test_links_in_the_folder_that_such_a_link_leads_to_count(project: Path) -> None:

@@ -5,6 +5,7 @@ import re
 import shlex
 import struct
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from random import Random
 from string import ascii_letters, digits
@@ -22,13 +23,14 @@ from ybs.security.firewall.masking import Firewall
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Policy
-from ybs.session.attachments import MOST_FILES, Attacher, NotSent
+from ybs.session.attachments import MOST_FILES, UNSURE, Attacher, NotSent
 from ybs.session.mentions import (
     NOTHING,
     MentionReading,
     mention_of,
     mentions_in,
     named_in,
+    named_in_said,
     open_mention,
     paths_in,
 )
@@ -72,12 +74,13 @@ class Desk:
         assert isinstance(event, Noticed)
         self.told.append(event)
 
-    async def text(self, words: str) -> str:
-        return "".join(part.text for part in await self.parts(words) if isinstance(part, Text))
+    async def text(self, words: str, linked: Collection[str] | None = None) -> str:
+        parts = await self.parts(words, linked)
+        return "".join(part.text for part in parts if isinstance(part, Text))
 
-    async def parts(self, words: str) -> list[UserPart]:
+    async def parts(self, words: str, linked: Collection[str] | None = None) -> list[UserPart]:
         self.told.clear()
-        return await self.attacher.parts(named_in(words))
+        return await self.attacher.parts(named_in_said(words, linked))
 
     @property
     def warnings(self) -> list[str]:
@@ -320,6 +323,42 @@ async def test_what_the_person_names_goes_along_wherever_it_lies(desk, project, 
     assert desk.warnings == []
     with pytest.raises(Refused):  # it was for this once, and not for the model
         desk.workspace.roots.resolve(str(outside))
+
+
+async def test_a_long_text_names_nothing_outside_without_one_question(desk, project, home):
+    (home / "notes.md").write_text("a note\n")
+    shot = home / "shot.png"
+    shot.write_bytes(png())
+    long = "one of many lines\n" * 12 + f"see @src/cart.py:7, @~/notes.md {shot}"
+    for words, linked in ((long, None), ("see @src/cart.py:7, @~/notes.md", ())):
+        desk.asked.clear()
+        desk.may_attach = False
+        text = await desk.text(words, linked)
+        assert "line 7" in text
+        assert "a note" not in text
+        (question,) = desk.asked
+        assert question.warnings == (UNSURE,)
+        assert str(home / "notes.md") in question.preview.title
+        assert desk.warnings == []
+        assert any("name it in a short message" in each.text for each in desk.told)
+    desk.may_attach = True
+    parts = await desk.parts(long)
+    assert any(isinstance(part, Image) for part in parts)
+    assert "a note" in "".join(part.text for part in parts if isinstance(part, Text))
+    desk.asked.clear()
+    assert "a note" in await desk.text("see @~/notes.md")
+    assert "a note" in await desk.text(long, {"~/notes.md", str(shot)})
+    assert desk.asked == []
+
+
+async def test_of_very_many_files_outside_one_question_names_all(desk, home):
+    names = [f"n{number:02}.md" for number in range(30)]
+    for name in names:
+        (home / name).write_text("x\n")
+    assert await desk.text("\n".join(f"@~/{name}" for name in names)) == ""
+    (question,) = desk.asked
+    assert "and 25 more" in question.preview.title
+    assert question.preview.body.count("\n") == 29
 
 
 async def test_a_place_of_credentials_and_a_link_that_leads_out_are_asked_about_first(

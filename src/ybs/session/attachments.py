@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
@@ -49,8 +49,17 @@ _FAR = 10**9
 _PRIVATE_KEY = "[ybs:secret:private-key#"
 
 
+#: Why the person is asked about what it is not sure that they named.
+UNSURE = (
+    "it lies outside of the project, and stands in a long text or a text of your editor, "
+    "which others may have written"
+)
 #: Why the person is asked about a link that they named.
 LINK = "it is a link in the project that leads out of it"
+
+
+#: A resource of an MCP server: the server's name, and its address there.
+_Address: TypeAlias = tuple[str, str]
 
 
 class Target(Struct, frozen=True):
@@ -77,12 +86,12 @@ class ServerResources:
         connections = self._servers.connections.items()
         return [name for name, each in connections if each.state != "off"]
 
-    def named_in(self, mentions: Sequence[Mention]) -> list[tuple[str, str]]:
+    def named_in(self, mentions: Sequence[Mention]) -> list[_Address]:
         """Return server and address of each, once."""
         found = (self._named(each.readings) for each in mentions if not each.is_confined)
         return list(dict.fromkeys(each for each in found if each))[:MOST_MENTIONS]
 
-    def _named(self, readings: Sequence[MentionReading]) -> tuple[str, str] | None:
+    def _named(self, readings: Sequence[MentionReading]) -> _Address | None:
         """Return what a mention means: a resource that is known, or else the shortest way to read it."""
         meant = None
         for reading in readings:
@@ -125,9 +134,11 @@ class Attacher:
         servers = () if self._resources is None else self._resources.servers
         finder = AttachmentFinder(self._workspace.roots, servers)
         targets = await asyncio.to_thread(finder.targets, named)
+        addresses, unsure = self._addresses_in(named)
+        if (finder.unsure or unsure) and await self._let_unsure(finder.unsure, unsure):
+            targets, addresses = targets + finder.unsure, addresses + unsure
         parts, names, problems = await self._attached(targets)
-        if self._resources is not None:
-            await self._attach_resources(self._resources, named, parts, names, problems)
+        await self._attach_resources(addresses, parts, names, problems)
         failures = list(dict.fromkeys([*problems, *finder.problems[:MOST_FILES]]))
         if finder.missing:
             missing = ", ".join(finder.missing[:_MOST_MISSING])
@@ -172,17 +183,26 @@ class Attacher:
             parts += new
         return parts, names, [*self._left_out(left_out), *problems[:MOST_FILES]]
 
+    def _addresses_in(self, named: NamedInWords) -> tuple[list[_Address], list[_Address]]:
+        """Return the resources that words name: those that the person meant for sure, and others."""
+        if self._resources is None:
+            return [], []
+        own = [each for each in named.mentions if not each.is_given_back]
+        found = self._resources.named_in([each for each in own if named.is_sure(each)])
+        rest = self._resources.named_in([each for each in own if not named.is_sure(each)])
+        return found, [each for each in rest if each not in found]
+
     async def _attach_resources(
         self,
-        resources: ServerResources,
-        named: NamedInWords,
+        addresses: Sequence[_Address],
         parts: list[UserPart],
         names: list[str],
         problems: list[Failure],
     ) -> None:
-        """Attach what MCP servers have under the addresses that the words name."""
-        own = [each for each in named.mentions if not each.is_given_back]
-        for server, uri in resources.named_in(own):
+        """Attach what MCP servers have under these addresses."""
+        if (resources := self._resources) is None:
+            return
+        for server, uri in addresses:
             shown = f"{server}:{uri}"
             try:
                 output = await resources.read(server, uri)
@@ -192,6 +212,22 @@ class Attacher:
             text = cut(output.output, self._workspace.max_output_chars, "It is longer")
             parts += self._spoken(replace(output, output=text), f"Resource {shown}")
             names.append(f"{shown} ({output.summary.removeprefix(f'{uri}: ')})")
+
+    async def _let_unsure(self, targets: Sequence[Target], addresses: Sequence[_Address]) -> bool:
+        """Ask the person once whether they mean all of these; where not, say how one of them is attached."""
+        names = [self._workspace.roots.show(each.path) for each in targets]
+        names += [":".join(each) for each in addresses]
+        count = len(names) - _MOST_MISSING
+        shown = ", ".join(quoted(each[:_LONGEST_NAME]) for each in names[:_MOST_MISSING])
+        shown += f" and {count} more" * (count > 0)
+        title = f"attach {shown} to your words, which go to the model's provider"
+        body = "\n".join(names) * (count > 0)
+        answer = await self._ask(_question(title, body=body, warnings=(UNSURE,)))
+        if not answer.is_allowed:
+            why = "Not attached, as others may have named it and it lies outside of the project"
+            way = "To attach it, name it in a short message, or link it in your editor"
+            self._say("warning" if answer.is_unattended else "info", f"{why}: {shown}. {way}.")
+        return answer.is_allowed
 
     async def _let(self, target: Target, shown: str) -> None:
         """Ask the person where naming a file is not enough. Raises Refused."""
@@ -288,6 +324,8 @@ class AttachmentFinder:
     def __init__(self, roots: Roots, servers: Collection[str] = ()) -> None:
         self._roots, self._wide, self._servers = roots, roots.everywhere(), servers
         self.problems: list[Failure] = []
+        #: What lies outside, and may have been named by others.
+        self.unsure: list[Target] = []
         #: What lies outside, and stood in words that were taken back: it was not meant there, and is not now.
         self.passed_over: list[str] = []
         #: What was mentioned as a path is, and leads nowhere.
@@ -295,12 +333,16 @@ class AttachmentFinder:
 
     def targets(self, named: NamedInWords) -> list[Target]:
         """Return the existing files that may be read, each once; `problems` names those that may not."""
-        targets = [self._mentioned(mention) for mention in named.mentions]
-        targets += [self._pictured(path) for path in named.pictures]
+        targets = [(self._mentioned(each), named.is_sure(each)) for each in named.mentions]
+        targets += [(self._pictured(each), named.is_sure(each)) for each in named.pictures]
         found: dict[tuple[Path, int, int], Target] = {}
-        for target in targets:
+        unsure = dict(found)
+        for target, is_sure in targets:
             if target is not None:
-                found.setdefault((target.path, target.first, target.last), target)
+                is_meant = is_sure or self._roots.holds(target.path)
+                place = target.path, target.first, target.last
+                (found if is_meant else unsure).setdefault(place, target)
+        self.unsure = [target for place, target in unsure.items() if place not in found]
         return list(found.values())
 
     def _mentioned(self, mention: Mention) -> Target | None:

@@ -1,7 +1,7 @@
 """Makes messages of what the person says: the words, and the files that are named in them."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,14 @@ from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, Text, UserMessage
 from ybs.guards.steering import Steering
 from ybs.session.injection import NO_COMMAND
-from ybs.session.mentions import NOTHING, NamedInWords, given_back, named_in, paths_in
+from ybs.session.mentions import (
+    NOTHING,
+    NamedInWords,
+    given_back,
+    named_in,
+    named_in_said,
+    paths_in,
+)
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
@@ -61,10 +68,14 @@ class Composer:
         return message if self.hooks is None else await self.hooks.submitted(message)
 
     async def compose(
-        self, words: str, typed: str | None = None, images: Sequence[Image] = ()
+        self,
+        words: str,
+        typed: str | None = None,
+        images: Sequence[Image] = (),
+        linked: Collection[str] | None = None,
     ) -> UserMessage:
-        """Make a message. `typed` is the part of the words in which files are looked for, if not in all."""
-        named = self._named(words if typed is None else typed)
+        """Make a message. `typed` is the part of the words in which files are looked for, if not in all, `linked` the paths of links in it."""
+        named = self._named(words if typed is None else typed, linked)
         return await self.compose_naming(UserMessage.of(words, *images, typed=typed), named)
 
     async def compose_naming(self, message: UserMessage, named: NamedInWords) -> UserMessage:
@@ -115,8 +126,8 @@ class Composer:
         """Look for files in no words from now on."""
         self._names_files = False
 
-    def _named(self, words: str) -> NamedInWords:
-        named = named_in(words) if self._names_files else NOTHING
+    def _named(self, words: str, linked: Collection[str] | None = None) -> NamedInWords:
+        named = named_in_said(words, linked) if self._names_files else NOTHING
         return given_back(named, self.given_back) if self.given_back else named
 
     async def _with_files(

@@ -5,7 +5,7 @@ Any number of frontends send; each hears of its own lines. What nobody has read 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -59,7 +59,12 @@ class Taking(Protocol):
         ...
 
     async def send(
-        self, text: str, images: Sequence[Image] = (), *, typed: str | None = None
+        self,
+        text: str,
+        images: Sequence[Image] = (),
+        *,
+        typed: str | None = None,
+        linked: Collection[str] | None = None,
     ) -> Outcome:
         """Take a turn with words for the model."""
         ...
@@ -105,13 +110,14 @@ class Sender:
 class InboxLine(Struct, frozen=True, kw_only=True):
     """A line and who sent it.
 
-    `typed` is the part in which named files are looked for (None: all). `is_choice`: it was picked from a menu and is not given back.
-    `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn, so those wait.
+    `typed` is the part in which named files are looked for (None: all), `linked` the paths of links in it (None: its frontend has none).
+    `is_choice`: it was picked from a menu and is not given back. `is_for_model`: it is no command, whatever it begins with. `images` go with words that begin a turn, so those wait.
     """
 
     text: str
     sender: Sender
     typed: str | None = None
+    linked: tuple[str, ...] | None = None
     is_choice: bool = False
     is_for_model: bool = False
     images: tuple[Image, ...] = ()
@@ -261,6 +267,7 @@ class Inbox:
         text: str,
         *,
         typed: str | None = None,
+        linked: tuple[str, ...] | None = None,
         images: tuple[Image, ...] = (),
         is_for_model: bool = False,
         frontend: Sender | None = None,
@@ -273,7 +280,12 @@ class Inbox:
         """
         waiting = _Waiting(frontend)
         line = InboxLine(
-            text=text, sender=waiting, typed=typed, is_for_model=is_for_model, images=images
+            text=text,
+            sender=waiting,
+            typed=typed,
+            linked=linked,
+            is_for_model=is_for_model,
+            images=images,
         )
         (self.submit if self._runs_beside(line) else self.queue)(line)
         task = next((each for each, of in self._beside.items() if of is line), self._task)
@@ -397,7 +409,9 @@ class Inbox:
 
     async def _sent(self, line: InboxLine) -> Reply | Outcome:
         if line.is_for_model or (line.typed is not None and not self._is_order(line)):
-            return await self._session.send(line.text, line.images, typed=line.typed)
+            return await self._session.send(
+                line.text, line.images, typed=line.typed, linked=line.linked
+            )
         return await self._session.handle(line.text, line.images)
 
     def _on_event(self, envelope: Envelope) -> None:

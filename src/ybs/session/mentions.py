@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ybs.core.lazy import lazy
 
-#: A paste of more than this names no files: who sends it has not read it to its end.
+#: Who sends a text of more than this may not have read it to its end.
 MOST_LINES, MOST_CHARACTERS = 10, 1_000
 #: What is looked at of very long words.
 MOST_MENTIONS = 200
@@ -67,17 +67,27 @@ class Mention(Struct, frozen=True):
 
 
 class NamedInWords(Struct, frozen=True):
-    """What words name: mentions, and the paths of pictures."""
+    """What words name: mentions, and the paths of pictures.
+
+    `anywhere`: of these paths alone it is sure that the person meant them (None: of all). Of the others, what lies outside of the folders
+    that tools may read is asked about.
+    """
 
     mentions: tuple[Mention, ...] = ()
     pictures: tuple[str, ...] = ()
+    anywhere: frozenset[str] | None = None
+
+    def is_sure(self, each: Mention | str) -> bool:
+        """Return whether the person meant a mention or the path of a picture, wherever it leads."""
+        paths = (each,) if isinstance(each, str) else (reading.path for reading in each.readings)
+        return self.anywhere is None or not self.anywhere.isdisjoint(paths)
 
 
 NOTHING = NamedInWords()
 
 
 def is_long(text: str) -> bool:
-    """Return whether a text, where it was pasted, names no files."""
+    """Return whether a text is more than a few words, so that others may have written it: it was pasted, or comes from an editor."""
     return len(text) > MOST_CHARACTERS or text.count("\n") >= MOST_LINES
 
 
@@ -95,7 +105,16 @@ def given_back(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
     ]
     back = [each for each in named.pictures if each in paths]
     mentions += [Mention((MentionReading(each),), is_given_back=True) for each in back]
-    return NamedInWords(tuple(mentions), tuple(each for each in named.pictures if each not in back))
+    pictures = tuple(each for each in named.pictures if each not in back)
+    return replace(named, mentions=tuple(mentions), pictures=pictures)
+
+
+def named_in_said(words: str, linked: Collection[str] | None = None) -> NamedInWords:
+    """Return what words name that the person sends. In a long text, or where `linked` is given, only what is linked is sure to be meant."""
+    named = named_in(words)
+    if named is NOTHING or (linked is None and not is_long(words)):
+        return named
+    return replace(named, anywhere=frozenset(linked or ()))
 
 
 def named_in(words: str, *, most: int | None = MOST_MENTIONS) -> NamedInWords:

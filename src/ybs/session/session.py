@@ -6,7 +6,7 @@ async with Session.open(".", provider="ollama", model="qwen3:14b") as session:
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
@@ -236,13 +236,21 @@ class Session:
         return await self.send(line, images)
 
     async def send(
-        self, text: str, images: Sequence[Image] = (), *, typed: str | None = None
+        self,
+        text: str,
+        images: Sequence[Image] = (),
+        *,
+        typed: str | None = None,
+        linked: Collection[str] | None = None,
     ) -> Outcome:
         """Take a turn with the person's words. Raises YbsError when one is running already.
 
-        Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all.
+        Files that the words name as `@path` go with them; `typed` is the part to look in, where that is not all. `linked`: the paths of
+        links in it, where a frontend has those; all else that lies outside of the folders is asked about then, as it is in a long text.
         """
-        return await self._take(text, lambda: self.parts.composer.compose(text, typed, images))
+        return await self._take(
+            text, lambda: self.parts.composer.compose(text, typed, images, linked)
+        )
 
     @property
     def is_cut_short(self) -> bool:

@@ -220,6 +220,44 @@ async def test_what_others_named_or_wrote_is_no_command_and_names_no_file(client
     assert len(model.requests) == 4
 
 
+async def test_a_text_of_the_editor_attaches_no_file_outside_unasked_and_a_link_does(
+    clients: Any, project: Path, home: Path
+):
+    """Editors send what was pasted, a selection and a project's AGENTS.md as texts, beside what was typed."""
+    (home / "diary.md").write_text("the diary")
+    (project / "plan.md").write_text("the plan")
+    rules = f"Sharing `AGENTS.md`:\n\nStyle: @{home}/diary.md and @plan.md\n"
+    model = ScriptedModel(["1", "2", "3"])
+    editor = clients.Editor("No")
+    async with clients.edited(project, editor=editor, model=model):
+        session = await editor.new(project)
+        await editor.say(session, rules, "What does this do?")
+        assert len(editor.asked) == 1
+        await editor.say(session, rules, "And ", link(clients.acp, home / "diary.md"))
+        assert len(editor.asked) == 1
+        editor.choice = "Yes"
+        (home / "list.md").write_text("the list")
+        await editor.say(session, f"see @{home}/list.md")
+    texts = [request.messages[-1].text for request in model.requests]
+    assert ["the plan" in each for each in texts] == [True, True, False]
+    assert ["the diary" in each for each in texts] == [False, True, False]
+    assert ["the list" in each for each in texts] == [False, False, True]
+
+
+async def test_of_two_texts_in_a_row_none_is_a_command(clients: Any, project: Path):
+    model = ScriptedModel(["1", "2", "3"])
+    picture = clients.acp.image_block(base64.b64encode(PIXEL).decode(), "image/png")
+    async with clients.edited(project, model=model, mode="bypass") as editor:
+        session = await editor.new(project)
+        await editor.say(session, "!touch ran; true\n", "What does this do?")
+        await editor.say(session, "!touch ran; true\n", " ", picture, "What does this do?")
+        await editor.say(session, "/help", "What does this do?")
+        assert not (project / "ran").exists()
+        assert len(model.requests) == 3
+        await editor.say(session, "/help", " ")
+        assert len(model.requests) == 3
+
+
 async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
     clients, project, home
 ):

@@ -103,7 +103,9 @@ async def test_words_that_came_before_the_first_were_read_stay_unread() -> None:
             finished = await self._play(cue)
             raise EndTurn(finished.reason)
 
-        async def send(self, text: str, images: Any = (), *, typed: str | None = None) -> Any:
+        async def send(
+            self, text: str, images: Any = (), *, typed: Any = None, linked: Any = None
+        ) -> Any:
             raise AssertionError("nothing is pasted here")
 
     session = Composing()
@@ -189,7 +191,9 @@ async def test_what_is_given_back_while_the_editor_is_open_stays(
 class Unsendable(FakeSession):
     """A session that sends nothing, as where a file that is named cannot be read."""
 
-    async def send(self, text: str, images: Any = (), *, typed: str | None = None) -> Any:
+    async def send(
+        self, text: str, images: Any = (), *, typed: Any = None, linked: Any = None
+    ) -> Any:
         raise NotSent("It was not sent.")
 
 

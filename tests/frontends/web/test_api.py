@@ -397,21 +397,22 @@ async def test_a_file_that_goes_with_a_line_is_read_and_not_run_and_comes_back_a
         await until(lambda: followed.session.inbox.now is None)
 
 
-async def test_a_long_text_names_files_only_where_the_page_says_that_it_was_typed(
-    site: Make, tmp_path: Path
-):
-    """The page sends long pastes as files; one that does not say what was typed was loaded before an update."""
+async def test_a_long_text_names_no_file_outside_without_a_yes(site: Make, tmp_path: Path):
+    """The page sends long pastes as files; what else is long may be typed."""
     outside = tmp_path / "diary.txt"
     outside.write_text("the diary")
     words = "line\n" * 10 + f"see @{outside}"
     made = site("one", "two")
     async with made.entered() as browser:
         followed = await opened(made, browser)
-        path = f"/api/sessions/{followed.session.id}/lines"
-        said = followed.session.conversation
-        for more in ({}, {"typed": True}):
+        path, said = f"/api/sessions/{followed.session.id}", followed.session.conversation
+        for is_allowed in (False, True):
             before = len(said.messages)
-            await browser.post(path, json={"text": words, **more})
+            await browser.post(f"{path}/lines", json={"text": words})
+            await until(lambda: followed.session.questions.open != ())
+            question = followed.session.questions.open[0].id
+            body = {"question": question, "is_allowed": is_allowed}
+            await browser.post(f"{path}/answer", json=body)
             await until(lambda before=before: len(said.messages) == before + 2)
         assert ["the diary" in str(each) for each in said.messages] == [False, False, True, False]
 

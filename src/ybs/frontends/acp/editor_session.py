@@ -285,7 +285,8 @@ class EditorSession(Watcher):
             raise RequestError(INVALID_PARAMS, str(error)) from error
         if not (said.text.strip() or said.images):
             return schema.PromptResponse(stop_reason="end_turn")
-        is_order = said.text.startswith(said.typed) and self._is_order(said.typed)
+        may_run = not said.is_joined and said.text.startswith(said.typed)
+        is_order = may_run and self._is_order(said.typed)
         if is_order and (refusal := self._refusal_of(said.typed)):
             await self._tell(chunk("agent_message", refusal))
             return schema.PromptResponse(stop_reason="end_turn")
@@ -318,6 +319,7 @@ class EditorSession(Watcher):
         return await self.session.inbox.result_of(
             text,
             typed=said.typed,
+            linked=said.linked,
             is_for_model=is_for_model,
             images=said.images,
             frontend=self,

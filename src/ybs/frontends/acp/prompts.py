@@ -3,7 +3,8 @@
 import re
 from base64 import b64decode
 from binascii import Error as BadBase64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
@@ -20,7 +21,7 @@ from msgspec import Struct
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
 from ybs.security.paths.names import shown_name
-from ybs.session.mentions import mention_of
+from ybs.session.mentions import mention_of, named_in, paths_in
 
 #: Lines of a file, behind its address: `#L5`, `#L5:10`, `#L5-L10`.
 _LINES: Final = re.compile(r"L(\d+)(?:[:-]L?(\d+))?")
@@ -31,21 +32,25 @@ class BadPrompt(YbsError):
 
 
 class Prompted(Struct, frozen=True):
-    """What a prompt says: `text` is all of it, `typed` what the person wrote and the files that they link to, which are `paths`.
+    """What a prompt says: `text` is all of it, `typed` its texts and the files that the person links to, which are `paths`.
 
-    Others may have named what a link leads to, and wrote what a resource holds: no command and no `@path` in that counts.
+    Others may have named what a link leads to, and wrote what a resource holds: no command and no `@path` in that counts. A text may be
+    theirs, too: editors send what was pasted or selected, and a project's AGENTS.md. So of files outside only `linked`, how the links are
+    written, are sure to be meant, and where texts follow each other without a link between (`is_joined`) none is a command.
     """
 
     text: str
     typed: str
     images: tuple[Image, ...] = ()
     paths: tuple[Path, ...] = ()
+    linked: tuple[str, ...] = ()
+    is_joined: bool = False
 
 
 def prompted(blocks: Sequence[Any]) -> Prompted:
     """Return what the blocks of a prompt say. Raises BadPrompt."""
     text, typed, brought = list[str](), list[str](), list[str]()
-    images, paths = list[Image](), list[Path]()
+    images, paths, linked = list[Image](), list[Path](), set[str]()
     for block in blocks:
         match block:
             case TextContentBlock(text=words):
@@ -56,6 +61,7 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
                 glued = typed and not typed[-1][-1:].isspace()  # behind a word an @ names nothing
                 typed.append(" " * bool(glued) + named)
                 text.append(typed[-1])
+                linked |= paths_in(named_in(named))
             case ResourceContentBlock(uri=uri, name=name):
                 text.append(f"{name} ({uri})")
             case ImageContentBlock(data=data):
@@ -68,9 +74,24 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
             case _:
                 raise BadPrompt("A prompt may hold text, links, resources and pictures.")
     whole, said = "".join(text + brought), "".join(typed)
+    is_joined = any(map(all, pairwise(_texts_and_links(blocks))))
     # Where it is no command after all, names that are quoted for a shell are not read as words.
-    is_torn = said.startswith("!") and not whole.startswith(said)
-    return Prompted(whole, "" if is_torn else said, tuple(images), tuple(paths))
+    is_torn = said.startswith("!") and (is_joined or not whole.startswith(said))
+    return Prompted(
+        whole, "" if is_torn else said, tuple(images), tuple(paths), tuple(linked), is_joined
+    )
+
+
+def _texts_and_links(blocks: Sequence[Any]) -> Iterator[bool]:
+    """Yield whether each is a text, of the texts that say something and the links between them."""
+    for block in blocks:
+        match block:
+            case TextContentBlock(text=words) if words.strip():
+                yield True
+            case ResourceContentBlock():
+                yield False
+            case _:
+                pass
 
 
 def _picture(text: str, shown: str = "The picture") -> Image:

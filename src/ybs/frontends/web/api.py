@@ -33,7 +33,7 @@ from ybs.frontends.web.gate import NOT_LOGGED_IN, PageAddress, TooMuchSent, addr
 from ybs.frontends.web.pages import Pages, Role
 from ybs.security.paths.names import shown_name
 from ybs.security.unicode import printable
-from ybs.session.mentions import is_long, mention_of, open_mention
+from ybs.session.mentions import mention_of, open_mention
 from ybs.session.session import Session
 from ybs.tools.workspace import Workspace
 
@@ -138,14 +138,13 @@ class File(Struct, frozen=True):
 class _Typed(Struct, frozen=True):
     """A line from a page, and what goes with it. `ref` names the answer; `queue`: it waits for the end of the turn.
 
-    `given`: the words that a way back had put into the prompt, before this server began perhaps. `typed`: a long text was typed, too.
+    `given`: the words that a way back had put into the prompt, before this server began perhaps.
     """
 
     text: str
     tab: str = ""
     ref: str = ""
     given: str = ""
-    typed: bool = False
     queue: bool = False
     choice: bool = False
     pictures: tuple[Picture, ...] = ()
@@ -402,14 +401,13 @@ class Api:
         if len(given.files) + len(images) > MOST_ATTACHED:
             raise YbsError(f"At most {MOST_ATTACHED} files and pictures go with a message.")
         attached = "".join(map(_attached, given.files))
-        is_typed = given.typed or not is_long(given.text)
         followed.sent_from(given.tab)
         if given.given:
             followed.session.parts.composer.note_given_back(given.given)
         sent = PageLine(
             text=given.text + attached,
             sender=followed,
-            typed="" if not is_typed else given.text if attached else None,
+            typed=given.text if attached else None,
             images=images,
             is_choice=given.choice,
             is_for_model=bool(images or attached),

@@ -21,7 +21,7 @@ _UNSAVED = "throws away changes that are not committed"
 _CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
 _SCHEMA = "deletes the data of a database"
 #: A row of `ROWS`: programs, verbs (any of them, or none), options or operands (any of them, or none), what is permanently lost or
-#: public then. `of=*` is the beginning of an operand; `!--staged` holds where the option is missing.
+#: public then. `of=*` is the beginning of an operand; `!--staged` holds where the option is missing; `FILES` are files behind the verb.
 ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("rm", "", "-r", "deletes folders and all that is in them"),
     ("shred wipefs fdisk sfdisk parted mkswap mkfs newfs mke srm blkdiscard lvremove vgremove pvremove", "", "", "destroys data for good"),
@@ -56,6 +56,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("git", "push", "-f --force-with-lease --mirror --delete -d --prune +* :*", "overwrites or deletes history at the other end"),
     ("git", "reset", "--hard --merge", _UNSAVED),
     ("git", "checkout switch", "-f -- . --discard-changes", _UNSAVED),
+    ("git", "checkout", "FILES --ours --theirs", _UNSAVED),
     ("git", "restore", "!--staged", _UNSAVED),
     ("git", "clean", "-f", "deletes files that are not committed"),
     ("git", "branch", "-D", "deletes a branch with its commits"),
@@ -96,6 +97,8 @@ _DELETING = lazy(
 FED = "runs the program that another command or server sends it"
 _EVERYTHING = words_in("* ./* ../* /* ~/* .* **")
 _WILD = re.compile(r"[*?\[]")
+#: A name as files have it, not a branch (`2.x`) or a commit.
+_FILE = re.compile(r"^(?:\.{0,2}|~)/|/$|[*?]|(?<!\d)\.[A-Za-z]\w*$")
 #: A word without its folder, version and kind: `python3.11`, `mkfs.ext4`.
 _STEM = re.compile(r"(?<![^\s/])([^\s/\d.]++)[^\s/]*+(?=\s|$)")
 #: With more different words an unclear text is not looked through one by one.
@@ -374,9 +377,18 @@ def _meets(needs: Iterable[str], given: _Given) -> bool:
         if need.startswith("!")
         else any(operand.startswith(need[:-1]) for operand in given.operands)
         if need.endswith("*")
+        else _has_files(given)
+        if need == "FILES"
         else need in given.operands or _has(need, given)
         for need in needs
     )
+
+
+def _has_files(given: _Given) -> bool:
+    """Return whether files stand behind `checkout`: more than one word does, and no branch is made, or the name shows that it is a file's."""
+    rest = given.operands[1:] if given.operands[:1] == ["checkout"] else []
+    is_new = any(_has(option, given) for option in ("-b", "-B", "--orphan"))
+    return not is_new and (len(rest) > 1 or any(map(_FILE.search, rest)))
 
 
 def _squeezed(text: str) -> str:

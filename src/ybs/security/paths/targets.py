@@ -1,4 +1,4 @@
-"""What settings of git, links and `PATH` lead to in a project: something outside acts on it later, whatever it is called.
+"""What settings of git, links, `PATH` and files such as `.envrc` lead to in a project: something outside acts on it later, whatever it is called.
 
 The file tools ask before they write it. The sandbox holds what is run by itself on this machine, and the look after each
 command names what appeared or changed; both have looked at the folders, and hand in what they found.
@@ -14,6 +14,7 @@ from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import Folders, folders_of, git_around
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.persons import named_by_settings
+from ybs.security.paths.sourced import sourced
 from ybs.security.paths.steps import steps
 
 _OTHERS = REPOSITORIES - {".git"}
@@ -62,7 +63,8 @@ def named_in(host: Host, root: str, found: IndexedPaths) -> list[str]:
     obeyed = (each for path, places in gits.items() for each in _obeyed(path, places, root))
     others = (each for path in repositories if path not in gits for each in settings_of(host, path))
     led = (each for path in filter(os.path.islink, others) for each in _way(path, root))
-    paths = dict.fromkeys((*named, *inner, *obeyed, *led))
+    run = (path for each in sourced(found.held, root, str(host.home)) for path in _way(each, root))
+    paths = dict.fromkeys((*named, *inner, *obeyed, *led, *run))
     here = (path for path in paths if lies_in(path, root))
     return [path for path in here if repositories.keys().isdisjoint(_way_up(path, root))]
 

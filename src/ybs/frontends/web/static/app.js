@@ -331,7 +331,7 @@ const joined = (...texts) => texts.filter(Boolean).join('\n');
 const submit = doing(async queue => {
   const text = $('prompt').value;
   if (!text.trim() && !attached.length) return;
-  const more = { queue, given, typed: true, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
+  const more = { queue, given, pictures: attached.filter(each => each.data).map(({ type, data }) => ({ type, data })),
     files: attached.filter(each => each.text !== undefined).map(({ name, text: words }) => ({ name, text: words })) };
   const kept = attached;
   draft(''); attached = []; drawAttached(); hideOffers();
