@@ -36,7 +36,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's.
 - **Outside the sandbox, once.** A question about a command may let just this one run as your own shell would: a plain `sh` with your environment, your keys and logins, the network and
   all your files, without input and without a terminal; it is ended, limited and undone as any command. The model can only ask for it (`outside: true`). It is asked about in every mode but
-  `bypass`, whatever rules and "always" allow, and no answer is kept; `plan`, `deny`, deny rules and blocked commands refuse it, and what destroys shows its warning. Where nobody can be asked, it is refused. Only your own settings can name
+  `bypass`, whatever rules and "always" allow, and no answer is kept; `plan`, `deny`, deny rules and blocked commands refuse it, and what destroys shows its warning. Where nobody can be asked, it is refused. An editor gets one yes, which gives what the title of the question says and no more: an editor that goes by the kinds of answers cannot take another one for it (`tests/frontends/acp/test_kinds.py`). Only your own settings can name
   commands that need no question (`safety.outside_sandbox`), never a project's, trusted or not; and only in a project that you trust; such a rule covers a command only where it is understood, without redirections and
   substitutions, and each part of it is named. Only `git`, `gh` and `glab` leave by a rule, with known verbs; its star stands for texts, names and options that name no file and no program (such as one of jq: a rule that itself names `--jq` lets out what jq prints of your variables), never for a path outside the folder, one that a link leads to, a pattern (`*.txt`), an address or another repository
   (`-R`; `git push` and the like take the name of a remote), nor, for `gh` and `glab`, for a file. Everything else may load any file of the project and is asked about each time ([ADR 53](adr/0053-only-git-leaves-the-sandbox-by-a-rule.md)).
@@ -210,6 +210,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
 - `ybs sandbox exec` and `!!command` hand on what the person's own command writes, as it is.
 - `!!command` is your own shell: nothing stands around it, and nothing is asked. Only a line that you type starts one; no text of a model, a tool
   or a file is such a line (`tests/session/test_own_commands.py`), and where there is no terminal none is run.
+- An editor that answers for you (avante.nvim's `auto_approve_tool_permissions`, which is on by default; `acpx --approve-all`) says yes to what the model asks for, outside the sandbox too.
 - A program that rewrites the project from outside of any sandbox while a command is started (an editor with a plug-in of the
   repository, say) is trusted as the person is. One from inside, in a background job, is not: the sandbox's list of mounts is
   compared with what was meant before the command begins.
@@ -516,6 +517,7 @@ Attempts of somebody who had not seen how it is built, played against the instal
 | a bare repository in a clone whose `config` is a link to a file beside it, or whose `commondir` names a folder without `HEAD` | that file was edited unasked, and written untold: held by the same |
 | `bin/git`, left by a command in a folder of the project that stands in the person's `PATH` | nothing was told: named, and asked about by file tools: held by the same, `tests/agent/test_autorun_watch.py` |
 | a job that began before a repository was made, and rewrites a hook of it in place | was not named: held by the same |
+| "Allow" in Neovim (CodeCompanion's Enter, avante's Yes), `y` in Emacs, for a command, one with the network, `ask_user` | ran outside the sandbox, had the network, was kept for the project, answered as the person: one answer of each kind, and a title that says what it gives: held by `tests/frontends/acp/test_kinds.py` |
 
 ## Escapes
 

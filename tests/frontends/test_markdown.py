@@ -7,13 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ybs.frontends.markdown import escaped, fenced, markdown_of
+from ybs.frontends.markdown import escaped, fenced, markdown_of, spanned
 from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table
 
 
 def test_a_fence_is_longer_than_those_in_the_text():
     assert fenced("a\n```\nb", "diff") == "````diff\na\n```\nb\n````"
     assert fenced("line\n") == "```\nline\n```"
+
+
+def test_the_signs_of_a_line_of_code_are_not_in_it():
+    assert spanned("ls") == "`ls`"
+    assert spanned("`ls` ``") == "``` `ls` `` ```"
 
 
 def test_figures_stand_in_columns_and_cells_do_not_end_them():

@@ -1,11 +1,14 @@
 """Sessions of one process: shared by frontends, apart from each other."""
 
 import asyncio
+import itertools
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from rows import every_row
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import ConfirmationAnswered, StateChanged, ToolFinished, TurnFinished
@@ -13,7 +16,7 @@ from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Preview, Question
 from ybs.session.feed import Listener
 from ybs.session.hub import Hub, Shared
-from ybs.session.questions import Questions, by_id, choices_of
+from ybs.session.questions import Questions, by_id, by_kind, choices_of
 from ybs.testing import ScriptedModel, call
 
 NO, YES = Answer(is_allowed=False), Answer(is_allowed=True)
@@ -235,3 +238,30 @@ def test_the_choices_of_a_question_are_those_of_the_terminal():
     ]
     own = OpenQuestion(id="3", name="ask_user", title="Ask you", choices=("red",))
     assert [each.answer.reason for each in choices_of(own)] == ["red", "the person said no"]
+
+
+@every_row(
+    "outside, network, grant",
+    [*itertools.product(("", "offered", "needed"), (False, True), ("", "run_shell(make *)"))],
+)
+def test_by_its_kind_an_answer_gives_what_the_title_says(outside, network, grant):
+    """Clients take the last answer of a kind, or the second of all."""
+    question = OpenQuestion(
+        id="1", name="run_shell", title="Run a shell command in sub", grant=grant,
+        can_be_kept=True, offers_network=network, needs_network=network, outside=outside,
+        network_grant=f"{grant} with network" if grant else "",
+    )  # fmt: skip
+    asked, choices = by_kind(question)
+    kinds = [each.kind for each in choices]
+    assert kinds == ["once", "no", "always"][: 3 if grant and outside != "needed" else 2]
+    is_told = asked.title == "Run a shell command outside the sandbox in sub"
+    assert is_told == bool(asked.warnings) == (outside == "needed")
+    once, no, *always = (each.answer for each in choices)
+    assert once == Answer(is_allowed=True, is_outside=is_told)
+    assert not no.is_allowed
+    assert always == [Answer(is_allowed=True, is_for_session=True)] * len(always)
+    assert by_kind(asked) == (
+        asked,
+        choices,
+    )  # where the call asked for it the title says so already
+    assert by_kind(replace(question, choices=("yes", "no")))[1] == []

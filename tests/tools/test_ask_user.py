@@ -9,8 +9,9 @@ from rows import every_row
 from ybs.core.errors import ToolError
 from ybs.core.ports import Answer
 from ybs.security.paths.roots import Roots
+from ybs.session.questions import BY_MESSAGE
 from ybs.testing import ScriptedConfirm
-from ybs.tools.builtin.ask_user import NO_ANSWER, NOBODY, AskUser, AskUserArguments
+from ybs.tools.builtin.ask_user import AS_TEXT, NO_ANSWER, NOBODY, AskUser, AskUserArguments
 from ybs.tools.workspace import Workspace
 
 
@@ -25,6 +26,7 @@ def asking(project: Path, confirm: ScriptedConfirm) -> AskUser:
         (Answer(is_allowed=True), NO_ANSWER),
         (Answer(is_allowed=False, reason="the person said no"), NO_ANSWER),
         (Answer(is_allowed=False, reason="nobody", is_unattended=True), NOBODY),
+        (BY_MESSAGE, AS_TEXT),
     ],
 )
 async def test_the_model_reads_what_came_of_it(answer: Answer, output: str, project: Path):

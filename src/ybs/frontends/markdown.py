@@ -36,6 +36,14 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}{end}{fence}"
 
 
+def spanned(line: str) -> str:
+    """Return a line of code between signs that it does not hold."""
+    sign, gap = "`", " " * ("`" in line)
+    while sign in line:
+        sign += "`"
+    return f"{sign}{gap}{line}{gap}{sign}"
+
+
 def markdown_of(reply: Reply) -> str:
     """Return what a command answers; its lines stay lines."""
     pieces = [_lines(reply.text)] if reply.text else []

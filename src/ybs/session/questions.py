@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.envelope import MAIN
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Confirm, Question
 from ybs.security.unicode import unabridged
+from ybs.tools.builtin.ask_user import AS_TEXT
+from ybs.tools.builtin.run_shell import OUTSIDE, RUN
 
 
 async def by_id(question: Question) -> Answer:
@@ -24,6 +27,9 @@ async def by_id(question: Question) -> Answer:
 
 #: What the model reads after a plain no.
 NO: Final = Answer(is_allowed=False, reason="the person said no")
+#: To a question of who asks itself, where the person can answer by a message alone.
+BY_MESSAGE: Final = Answer(is_allowed=False, is_unattended=True, reason=AS_TEXT)
+_MEANS: Final = "it runs outside the sandbox: as in your own shell, with your keys, your logins and all your files"
 
 
 #: Characters of a rule that repeats the command; a longer one would push the question off the screen.
@@ -87,6 +93,30 @@ def choices_of(question: OpenQuestion) -> Iterator[Choice]:
             always = Answer(is_allowed=True, is_for_project=True)
             yield Choice(f"Always in this project: {rule}", always, "always")
     yield Choice("No", NO, "no")
+
+
+def by_kind(question: OpenQuestion) -> tuple[OpenQuestion, list[Choice]]:
+    """Return a question for clients that go by the kinds of the answers, whatever their labels say: there is one of each at most.
+
+    A yes gives what the title says and no more: what the call asked for, and the way out of the sandbox where it cannot work inside.
+    What would give more is asked about once a call asks for it. There are no answers where it is not about a call: a client may allow
+    calls by itself, and would seem to say what the person did not.
+    """
+    if question.choices is not None:
+        return question, []
+    if question.outside == "needed":
+        once = Answer(is_allowed=True, is_outside=True)
+        if not question.title.startswith(RUN + OUTSIDE):
+            # Before the name of a folder, which may be long.
+            title = f"{RUN}{OUTSIDE}{question.title.removeprefix(RUN)}"
+            question = replace(question, title=title, warnings=(_MEANS, *question.warnings))
+        return question, [Choice("Yes, outside the sandbox, once", once), Choice("No", NO, "no")]
+    # No answer that lasts is among the first two: one of them is what Enter takes.
+    choices = [Choice("Yes", Answer(is_allowed=True)), Choice("No", NO, "no")]
+    if rule := grant_text(question):
+        always = Answer(is_allowed=True, is_for_session=True)
+        choices.append(Choice(f"Always in this session: {rule}", always, "always"))
+    return question, choices
 
 
 class Questions:

@@ -115,6 +115,26 @@ async def test_an_editor_a_terminal_and_a_program_hold_one_session(clients, own,
         await program.close()
 
 
+async def test_a_question_that_an_editor_cannot_show_is_left_to_others_and_it_says_so(
+    clients: Any, own: Path, project: Path
+):
+    which = call("ask_user", question="Which?", options=["red", "blue"])
+    async with served(own, project, which, "As you say.") as serving:
+        program, editor = await serving.client(), clients.Editor()
+        async with editing(serving, clients, editor):
+            session = await editor.new(project)
+            await program.call("subscribe", session=session)
+            turn = asyncio.create_task(editor.say(session, "go"))
+            await told(editor, "The model asks: Which?")
+            await told(editor, "answered on another screen")
+            given = {"session": session, "question": (await asked(program))["id"]}
+            answer = {**given, "is_allowed": True, "reason": "blue"}
+            assert await program.call("answer", **answer) == {"done": True}
+            assert (await turn).stop_reason == "end_turn"
+        assert editor.asked == []
+        await program.close()
+
+
 async def test_an_editor_that_dies_leaves_its_turn_at_work_and_another_loads_it(
     clients: Any, own: Path, project: Path
 ):

@@ -20,18 +20,19 @@ from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
 from ybs.core.time_limits import time_limit
+from ybs.core.wording import first_words
 from ybs.frontends.acp.command import plainly
 from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
 from ybs.frontends.acp.prompts import Prompted, prompted
 from ybs.frontends.acp.updates import Update, Updates, chunk, note, plan_of
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Send
-from ybs.frontends.markdown import fenced, markdown_of
+from ybs.frontends.markdown import fenced, markdown_of, spanned
 from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.feed import FellBehind
 from ybs.session.inbox import InboxLine
-from ybs.session.questions import NO, asked_in_words, choices_of
+from ybs.session.questions import BY_MESSAGE, NO, asked_in_words, by_kind
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 
@@ -45,6 +46,8 @@ _KINDS: Final[dict[str, schema.PermissionOptionKind]] = {
 _NOBODY: Final = Answer(
     is_allowed=False, reason="the editor could not ask the person", is_unattended=True
 )
+#: Columns of a command in a title.
+_LONGEST_COMMAND: Final = 200
 _PICKED, _OWN = "answer", "own_words"
 
 
@@ -53,39 +56,46 @@ async def asked(client: Any, session_id: str, question: OpenQuestion, *, has_for
     try:
         if question.choices is not None and has_forms:
             return await _by_form(client, session_id, question, question.choices)
-        if question.choices == ():  # there is nothing to pick, and no place for words
-            return _NOBODY
         return await _by_permission(client, session_id, question)
     except (RequestError, ValidationError):
         return _NOBODY
 
 
 async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -> Answer:
-    choices = {str(number): choice for number, choice in enumerate(choices_of(question))}
+    question, offered = by_kind(question)
+    if not offered:
+        return BY_MESSAGE
+    choices = {str(number): choice for number, choice in enumerate(offered)}
     options = [
         schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.kind])
         for key, each in choices.items()
     ]
-    who = "" if question.agent in ("", MAIN) else f"{question.agent}: "
-    title = who + question.title if question.choices is None else asked_in_words(question)
     text = helpers.tool_content(helpers.text_block(_text_of(question)))
     call = helpers.update_tool_call(
-        question.id.partition("/")[0], title=unabridged(title), content=[text]
+        question.id.partition("/")[0], title=_title_of(question), content=[text]
     )
     outcome = (await client.request_permission(session_id, call, options)).outcome
     chosen = choices.get(getattr(outcome, "option_id", ""))
     return chosen.answer if chosen is not None else NO
 
 
+def _title_of(question: OpenQuestion) -> str:
+    """Return all that some editors show: who would do what, and the beginning of a command."""
+    who = "" if question.agent in ("", MAIN) else f"{question.agent}: "
+    title = unabridged(who + question.title)
+    if question.name != "run_shell":
+        return title
+    return f"{title}: {spanned(first_words(unabridged(question.preview), _LONGEST_COMMAND))}"
+
+
 def _text_of(question: OpenQuestion) -> str:
     """Return what the person reads before they answer."""
     language = "diff" if question.preview.startswith("--- ") else ""
-    body = fenced(shown_whole(question.preview), language) if question.preview else ""
-    lines = [] if question.choices is not None else [body]
+    lines = [fenced(shown_whole(question.preview), language)] if question.preview else []
     # Names in them are chosen by others, and an editor draws Markdown.
     lines += [fenced(f"Asked because {unabridged(question.reason)}.")] if question.reason else []
     lines += [f"**Warning**\n{fenced(unabridged(each))}" for each in question.warnings]
-    return "\n\n".join(filter(None, lines)) or unabridged(question.title)
+    return "\n\n".join(lines) or unabridged(question.title)
 
 
 async def _by_form(
@@ -124,6 +134,7 @@ _PLAN: Final = "`/plan go` carries the plan out with edits accepted, `/plan go a
 _EXCHANGED: Final = (
     "Another frontend goes on with another conversation: what follows belongs to {}."
 )
+_ON_OTHERS: Final = "This is answered on another screen of the session."
 _CUT_SHORT: Final = "ybs ended in the midst of the last turn; /retry goes on with it."
 #: Commands that open another session: the editor does that, and what the person does instead.
 NOT_HERE: Final = {
@@ -474,6 +485,8 @@ class EditorSession(Watcher):
         # What this editor cannot ask others may: a session that has them waits for these.
         if not answer.is_unattended or self.held.viewers == 1:
             self.session.questions.answer(question.id, answer)
+        elif question.choices is not None:
+            await self._tell(note(f"{asked_in_words(question)}\n{_ON_OTHERS}"))
 
     async def _tell_choices(self) -> None:
         kind = "config_option_update"

@@ -30,6 +30,7 @@ if has_companion then
 end
 local has_avante, avante = pcall(require, "avante.config")
 if has_avante then
+  -- avante allows every call by itself, unless behaviour.auto_approve_tool_permissions is false
   avante.override({{ acp_providers = {{ ybs = {{ command = {command}, args = {{ "acp" }} }} }} }})
 end
 """

@@ -18,6 +18,11 @@ from ybs.tools.workspace import Workspace
 MOST_OPTIONS = 6
 _LONGEST = 4_000  # characters of a question
 NOBODY = "Nobody is there to answer. Decide by yourself what is most sensible, and say in your last answer what you assumed."
+#: The same where the person reads what the model says, and can answer by their next message alone.
+AS_TEXT = (
+    "The person cannot pick an answer here, and has not read the question. If you need the answer, end your turn with the question, "
+    "its options numbered: they answer by a message. Else decide by yourself, and say in your last answer what you assumed."
+)
 NO_ANSWER = "The person gave no answer. Decide by yourself, or end your turn and say what you need."
 
 
@@ -72,7 +77,8 @@ class AskUser(BuiltInTool):
         with print_live.waiting(self.name, question.preview) if is_live else nullcontext():
             answer = await self._confirm()(question)
         if answer.is_unattended:
-            return ToolOutput(output=NOBODY, summary="nobody is there")
+            output = AS_TEXT if answer.reason == AS_TEXT else NOBODY
+            return ToolOutput(output=output, summary="nobody is there")
         if not answer.is_allowed or not answer.reason:
             return ToolOutput(output=NO_ANSWER, summary="no answer")
         return ToolOutput(output=f"The person answers: {answer.reason}", summary=answer.reason)

@@ -38,6 +38,8 @@ FIRST_SECONDS = 1.0  # a background command that ends within them needs no job
 _NOTE_ROOM = 400
 CANCELLED = "cancelled after {:.1f} s, before it finished; its output so far is above. It may have done part of its work"
 HANDED_OVER = "[the person sent it to the background as {name}, where it goes on]"
+#: How titles begin, and what they say next of a command outside.
+RUN = "Run a shell command"
 OUTSIDE = " outside the sandbox"
 #: Makes a shell wait for what the command left in the background, and end as the last of that did.
 _WAITING = "\nwait $!; set -- $?; wait; exit $1"
@@ -152,7 +154,7 @@ class RunShell(BuiltInTool):
         how = " in the background" if _is_job(arguments) else ""
         how += OUTSIDE if is_outside else " with the network open" if arguments.network else ""
         return Preview(
-            title=f"Run a shell command{how}" + ("" if where == "." else f" in {quoted(where)}"),
+            title=f"{RUN}{how}" + ("" if where == "." else f" in {quoted(where)}"),
             body=arguments.command,
             paths=(str(folder),),
         )
