@@ -203,15 +203,21 @@ def test_a_byte_order_mark_before_settings_is_passed_over_as_git_does(repository
     assert named(repository) == [said.stdout.decode().strip()] == ["hooks"]
 
 
-@pytest.mark.parametrize("sign", ["#", "é"])
-def test_more_settings_than_are_read_are_no_commands_that_are_known(repository, home, sign):
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"[alias]\nx = {'a' * 5_001}\n",
+        f"#{'x' * 1_000_000}\n",
+        f"#{'é' * 500_000}\n",
+        "".join(f"[include]\npath = {n}\n" for n in range(60)),
+    ],
+    ids=["command", "file", "characters", "files"],
+)
+def test_more_settings_than_are_read_are_not_taken_for_all(repository, home, more):
     file = home / ".gitconfig"
-    file.write_text("[core]\neditor = vim\n# é", "utf-8")
+    file.write_text("[core]\neditor = vim\n[alias]\nx = a\n")
     assert ("core.editor", "vim") in commands(this_host(), str(repository))
-    file.write_text(f"[core]\neditor = vim\n#{sign * 1_000_000}\npager = ./run.py", "utf-8")
-    with pytest.raises(ValueError, match="settings of git are more than ybs understands"):
-        commands(this_host(), str(repository))
-    file.write_text("".join(f"[include]\npath = {n}\n" for n in range(60)))
+    file.write_text(f"[core]\neditor = vim\n{more}pager = ./run.py\n", "utf-8")
     with pytest.raises(ValueError, match="settings of git are more than ybs understands"):
         commands(this_host(), str(repository))
 

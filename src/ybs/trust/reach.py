@@ -11,7 +11,6 @@ import re
 import shlex
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
@@ -64,6 +63,8 @@ _IMPORTED = re.compile(
 )
 _USED = re.compile(r"(?:-[mM]-?|\b(?:use|require)\s+)([A-Za-z_]\w*(?:::\w+)*)")
 _QUOTES = re.compile(r"[\"'\\]")
+#: A text that a shell splits at its spaces.
+_UNQUOTED = re.compile(r"[ \t\r\n!#-&(-\[\]-~]*\Z")
 #: Stands for what a variable says.
 _ANY = "\x02"
 _ANY_TOP = re.compile(rf"{_ANY}(?=[\"']?/)")
@@ -180,9 +181,8 @@ def beginnings(text: str, home: Path, environ: Mapping[str, str]) -> frozenset[s
             return None
         paths = map(os.path.normpath, _plain_words(each, str(home)))
         names.update(path.partition("/")[0].casefold() for path in paths if path != ".")
-    return (
-        frozenset(names) if names.isdisjoint(("", "..")) and all(map(str.isascii, names)) else None
-    )
+    is_here = names.isdisjoint(("", "..")) and all(map(str.isascii, names))
+    return frozenset(names) if is_here else None
 
 
 def opened_by(word: str, folder: str, home: str) -> str:
@@ -462,7 +462,8 @@ def _shells_words(text: str) -> list[str]:
 def _plain_words(text: str, home: str) -> tuple[str, ...]:
     """Return the parts of a text that could be a path, without patterns and modules."""
     plain = _placed(_OUTPUT.sub(" ", text.replace("\0", " ")), ".", home)
-    found = dict.fromkeys((*_words(plain), *_words(_ANY_TOP.sub(".", _VARIABLE.sub(_ANY, plain)))))
+    loose = _ANY_TOP.sub(".", _VARIABLE.sub(_ANY, plain))
+    found = dict.fromkeys(word for each in dict.fromkeys((plain, loose)) for word in _words(each))
     return tuple(each for each in found if each and len(each) < 1_000 and not _GLOB.search(each))
 
 
@@ -509,14 +510,15 @@ def _runs_files(text: str, loose: str, words: Iterable[str]) -> bool:
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:
     """Yield every part of a text that could be a path, with quotations and escapes undone."""
-    with suppress(ValueError):
-        for word in shlex.split(text):
-            yield from _parts(word)
-            if depth < _DEEPEST and word != text and re.search(r"\s", word):
-                yield from _words(word, depth + 1)
+    is_quoted = not _UNQUOTED.match(text)
+    for word in _shells_words(text) if is_quoted else ():
+        yield from _parts(word)
+        if depth < _DEEPEST and word != text and re.search(r"\s", word):
+            yield from _words(word, depth + 1)
     for word in text.split():
         yield from _parts(word)
-        yield from _parts(_QUOTES.sub("", word))
+        if is_quoted:
+            yield from _parts(_QUOTES.sub("", word))
 
 
 def _parts(word: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from ybs.security.paths.opening import read_beginning
 
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 50
+_LONGEST_COMMAND = 5_000
 _SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
 _ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*)|(?:[#;].*)?)\Z", re.DOTALL)
 #: Keys whose value is a path, then those whose value is a command, which may name a file of the project.
@@ -124,7 +125,7 @@ def commands(host: Host, root: str) -> list[_Entry]:
     Raises ValueError where they are more than is read.
     """
     said = [each for _, said in _said_for(host, _around(host, root)) for each in said]
-    if any(key == _MORE for key, _, _ in said):
+    if any(key == _MORE or len(value) > _LONGEST_COMMAND for key, value, _ in said):
         raise ValueError(f"settings of git are {_MORE}")
     return [(key, value) for key, value, _ in said if _is_command(key)]
 
@@ -197,7 +198,7 @@ def _in_commands(host: Host, said: Iterable[_Placed], root: str, top: str) -> It
     for key, value, _ in said:
         if key in _INCLUDES or key in _PATHS or not value:
             continue
-        command = value.removeprefix("!")
+        command = value.removeprefix("!")[:_LONGEST_COMMAND]
         names = _beginnings(host, command)
         if names is None or here is None or not here.isdisjoint(names):
             from ybs.trust.reach import named_in
@@ -205,7 +206,7 @@ def _in_commands(host: Host, said: Iterable[_Placed], root: str, top: str) -> It
             yield from named_in((command,), Path(root), host.home, host.environ, top)
 
 
-@lru_cache(1_000)
+@lru_cache(10_000)
 def _beginnings(host: Host, command: str) -> frozenset[str] | None:
     """Return the names one of which has to be at the top of a repository for a command to name a file of it; None for any."""
     if _WORD.fullmatch(command):
