@@ -34,7 +34,9 @@ RUNS = (
     *(".huskyrc.json", "hie.yaml", ".lsp/config.edn", ".amp/settings.json", ".pi/settings.json"),
     *("gptme.toml", ".tmuxp.yaml", "devenv.nix", "flake.nix", "vercel.json", "netlify.toml"),
     *("analysis_options.yaml", "jupyter_server_config.py"),
-    *(".direnv/flake-profile-1.rc", "app/Properties/launchSettings.json"),
+    *(".direnv/flake-profile-1.rc", "app/Properties/launchSettings.json", ".envrc.local", ".rvmrc"),
+    *("tailwind.config.ts", "web/svelte.config.js", ".markdownlint.cjs", "cspell.config.mjs"),
+    *(".markdownlint-cli2.cjs",),
 )
 READ = (
     *("AGENTS.md", "sub/AGENTS.md", "AGENT.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md"),
@@ -47,5 +49,6 @@ ORDINARY = (
     *("nt/main.c", "nt", "docs/winreg.md", "nt/setup.py", "lib/__init__.py"),
     *("Makefile", "main.py", "src/app.ts", "README.md", "package.json", "tests/conftest.py"),
     *(".gitignore", ".gitattributes", ".editorconfig", ".github/ISSUE_TEMPLATE.md", ".env"),
+    *(".envrc.example", ".markdownlint.json", "cspell.config.yaml"),
     *("workflows/ci.yml", "config/mise.rb", "cargo/config.toml", "docs/agents.html", "run/a.xml"),
 )

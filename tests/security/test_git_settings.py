@@ -1,14 +1,17 @@
 """What the person's own git settings name in a project: held by the sandbox, asked about by file tools."""
 
 import os
+import pwd
+import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.security.paths.git_settings import remotes_of
+from ybs.security.paths.git_settings import commands, remotes_of
 from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.protected import protected
@@ -61,6 +64,57 @@ def test_each_setting_that_runs_something_of_the_project_is_read(repository, key
     assert Roots(this_host(), repository).autorun_part(repository / expected / "x") == expected
     subprocess.run(["git", "config", "--unset", key], cwd=repository, check=True)
     assert named(repository) == []
+
+
+@every_row(
+    ("key", "value", "expected"),
+    [
+        ("alias.st", "!$HOME/project/run.py", "run.py"),
+        ("alias.st", '!"${HOME}"/project/run.py --short', "run.py"),
+        ("alias.st", "!~/project/run.py", "run.py"),
+        ("alias.st", "!(~/project/run.py)", "run.py"),
+        ("alias.st", "!~me/project/run.py", "run.py"),
+        ("alias.st", "!$PLACE/run.py", "run.py"),
+        ("alias.st", "!${PLACE}/made-later.py", "made-later.py"),
+        ("alias.st", "!env BASH_ENV=~/project/run.py bash -c true", "run.py"),
+        ("alias.st", "!python3 -c 'exec(open(\"HOME/project/run.py\").read())'", "run.py"),
+        ("alias.st", "!cd ~/project/tools && python3 -m deep.run", "tools/deep/run.py"),
+        ("alias.st", "!cd tools && ./more.sh", "tools/more.sh"),
+        ("alias.st", "!(./run.py)", "run.py"),
+        ("alias.st", "!$(git rev-parse --show-toplevel)/run.py", "run.py"),
+        ("alias.st", "!cd ${GIT_PREFIX:-.} && $(git root)/run.py", "run.py"),
+        ("core.sshCommand", "ssh -o ProxyCommand=~/project/run.py", "run.py"),
+        ("core.sshCommand", "ssh -FHOME/project/run.py", "run.py"),
+        ("core.editor", "vim -uHOME/project/run.py", "run.py"),
+        ("core.pager", "LESSOPEN='|HOME/project/run.py %s' less", "run.py"),
+        ("credential.helper", "!$HOME/project/run.py", "run.py"),
+        ("filter.a.clean", "~/linked/run.py %f", "run.py"),
+        ("core.hooksPath", "~me/project/tools", "tools"),
+        # What other commands say, and what a project happens to have.
+        ("alias.lg", "log --pretty=format:'%C(yellow)%h %ad [%cn]%Creset %s' --date=short", ""),
+        ("alias.di", "!d() { git diff HEAD~$1 > ~/project/out; }; git diff . || clear; d", ""),
+        ("alias.x", "!sh -c 'git diff $1 -- tools/$2' -; vim *.py", ""),
+        ("alias.x", "!git -c core.pager=less -c deep.run=x log", ""),
+        ("core.editor", "'unfinished ~/project", ""),
+        ("credential.helper", "/usr/lib/helper", ""),
+    ],
+)
+def test_what_a_command_names_in_any_spelling_is_the_persons(
+    repository, home, monkeypatch, key, value, expected
+):
+    def who(_: str) -> object:
+        return SimpleNamespace(pw_dir=str(home))
+
+    monkeypatch.setattr(pwd, "getpwnam", who)
+    monkeypatch.setenv("PLACE", str(repository))
+    for link in ("project", "linked"):
+        (home / link).is_symlink() or (home / link).symlink_to(repository)
+    for name in ("run.py", "tools/more.sh", "tools/deep/run.py", "core/__init__.py"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("x")
+    config(repository, key, re.sub(r"(?<![${])HOME", str(home), value), file="--global")
+    assert " ".join(named(repository)) == expected
+    subprocess.run(["git", "config", "--global", "--unset", key], cwd=repository, check=True)
 
 
 def test_a_value_is_read_as_git_reads_it_with_quotes_escapes_and_comments(repository: Path):
@@ -140,6 +194,32 @@ def test_settings_below_the_top_of_a_repository_and_in_work_trees_are_found(repo
 def test_includes_in_a_circle_end_and_what_cannot_be_read_says_nothing(repository, home):
     (home / ".gitconfig").write_text(f"[include]\npath = {home}/.gitconfig\npath = {repository}\n")
     assert named(repository) == []
+
+
+def test_a_byte_order_mark_before_settings_is_passed_over_as_git_does(repository, home):
+    (home / ".gitconfig").write_text("\ufeff[core]\n\thooksPath = hooks\n", "utf-8")
+    run = ["git", "config", "core.hooksPath"]
+    said = subprocess.run(run, cwd=repository, capture_output=True, check=True)
+    assert named(repository) == [said.stdout.decode().strip()] == ["hooks"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"[alias]\nx = {'a' * 5_001}\n",
+        f"#{'x' * 1_000_000}\n",
+        f"#{'é' * 500_000}\n",
+        "".join(f"[include]\npath = {n}\n" for n in range(60)),
+    ],
+    ids=["command", "file", "characters", "files"],
+)
+def test_more_settings_than_are_read_are_not_taken_for_all(repository, home, more):
+    file = home / ".gitconfig"
+    file.write_text("[core]\neditor = vim\n[alias]\nx = a\n")
+    assert ("core.editor", "vim") in commands(this_host(), str(repository))
+    file.write_text(f"[core]\neditor = vim\n{more}pager = ./run.py\n", "utf-8")
+    with pytest.raises(ValueError, match="settings of git are more than ybs understands"):
+        commands(this_host(), str(repository))
 
 
 def test_what_is_there_is_read_only_in_the_sandbox(repository: Path):

@@ -305,6 +305,7 @@ async def edited(folder: Path, name: str, old: str, mode: str) -> bool:
         ("work/here", "server.py", "x"),
         ("hooks", "pre-commit", "x"),
         (".claude", "settings.json", "timeout"),
+        ("work/here", "lib/tool.py", "x"),
         ("work/here", "free.py", "x"),
     ],
 )
@@ -315,7 +316,8 @@ async def test_no_file_tool_edits_it_unasked(home: Path, here: Path, mode, folde
     put(home / SETTINGS, {"mcpServers": {"a": {"command": "true", "args": [f"{here}/server.py"]}}})
     (home / SETTINGS).chmod(0o600)
     put(home / "hooks/pre-commit", "x")
-    put(home / ".gitconfig", "[core]\n\thooksPath = ~/hooks\n")
+    alias = "[alias]\n\tst = !$HOME/work/here/lib/tool.py --short\n"
+    put(home / ".gitconfig", f"[core]\n\thooksPath = ~/hooks\n{alias}")
     put(here / "free.py", "x")
     if mode == "auto":
         give_trust(home / folder)

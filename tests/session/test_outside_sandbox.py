@@ -830,6 +830,31 @@ async def test_no_rule_counts_where_settings_start_what_may_load_the_project_or_
     assert result.is_refused is not (in_repository if where == "--local" else in_home)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[credential]\nhelper = !$HOME/place/main.py", "settings of yours name PLACE/main.py"),
+        (
+            '[core]\nsshCommand = "ssh -o ProxyCommand=~/place/main.py"',
+            "settings of yours name PLACE/main.py",
+        ),
+        ("\ufeff[core]\nfsmonitor = ~/place/main.py", "settings of yours name PLACE/main.py"),
+        (f"#{'x' * 1_000_000}\n", "settings of git are more than ybs understands"),
+    ],
+    ids=["variable", "glued", "byte-order-mark", "long"],
+)
+async def test_no_rule_counts_where_the_persons_settings_of_git_name_a_file_of_the_project(
+    open_session, work: Path, home: Path, text: str, said: str
+) -> None:
+    (home / "place").symlink_to(work)
+    (home / ".gitconfig").write_text(text, "utf-8")
+    session = open_session(outside_sandbox=("git add *",))
+    session.answer = NO
+    (work / "main.py").write_text("new\n")
+    assert (await session.run("git add main.py")).is_refused
+    assert session.questions[-1].reason.endswith(said.replace("PLACE", str(work)))
+
+
 @pytest.mark.parametrize("is_held", [True, False])
 async def test_what_leaves_by_a_rule_does_not_change_ybs_itself(
     open_session, work: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool

@@ -10,14 +10,15 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 
 from ybs.config.paths import SYSTEM
+from ybs.core.lazy import lazy
 
 #: A shell's text, or the words of a program that is started without one.
 Command: TypeAlias = str | tuple[str, ...]
@@ -44,12 +45,13 @@ _PROJECT = re.compile(
     r"\$(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b|\$\{(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b[^{}]*\}"
     r"|\$\(\s*(?:pwd(?:\s+-[LP])?|git rev-parse --show-toplevel)\s*\)|`\s*(?:pwd|git rev-parse --show-toplevel)\s*`"
 )
-_HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?=/)")
+_HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?P<user>[\w.-]*)(?=/)")
 _WHOLE_PATH = re.compile(r"(?<![\w.*)}>-])/|-\w/")
 _SYSTEM: Final = tuple(f"{folder}/" for folder in SYSTEM)
 _VARIABLE = re.compile(
     r"\$\([^()]*\)|`[^`]*`|\$\{[^{}]*\}|\$[A-Za-z_]\w*|\$[0-9@*#?!$-]|\{[^{}\s]*\}"
 )
+_NAMED = re.compile(r"\$\{?(\w+)\b\}?")
 #: A file that the shell writes into is none that runs.
 _OUTPUT = re.compile(
     r"(?:(?<![=<-])[0-9&]?>{1,2}[|&]?|\|\s*tee(?=\s))(?:\s*-a)?\s*[\"']?[^\s\"'`;|&()<>]+[\"']?[^\s\"'`;|&()<>]*"
@@ -61,13 +63,15 @@ _IMPORTED = re.compile(
 )
 _USED = re.compile(r"(?:-[mM]-?|\b(?:use|require)\s+)([A-Za-z_]\w*(?:::\w+)*)")
 _QUOTES = re.compile(r"[\"'\\]")
+#: A text that a shell splits at its spaces.
+_UNQUOTED = re.compile(r"[ \t\r\n!#-&(-\[\]-~]*\Z")
 #: Stands for what a variable says.
 _ANY = "\x02"
 _ANY_TOP = re.compile(rf"{_ANY}(?=[\"']?/)")
 _GLOB = re.compile(r"[*?\x02]|\[[^\]]*\]")
 _SOURCED = re.compile(r"(?:\A|[\s;&|(\"'])\.\s")
 #: Where a command begins in a script, behind what only starts another one.
-_BEGINS = re.compile(
+_BEGINS = lazy(
     r"(?:^|[;&|(`]|\)\s*(?=[({]|(?:then|do|else|elif|if|while|until|for|case|time|!)\s)|-exec\s|-c\s+[\"'])\s*"
     r"(?:(?:if|while|until|elif|then|do|else|exec|env|sudo|time|nice|nohup|command|xargs|[!{])\s+(?:-[^\s;&|()`]+\s+)*|timeout\s+\d+\w?\s+|[A-Za-z_]\w*\+?=[^\s;&|()`]*\s+)*"
     r"[\"']?(?P<program>(?![A-Za-z_]\w*\+?=)[^\s;&|()`\"']+)(?:[\"']?[ \t]+(?:[^\s;&|()`]+))?",
@@ -83,7 +87,7 @@ _PIECE = (
     rf'|"(?:[^\x00-\x1f\x7f"$`\\]|\\["nt]|{_FOLDER})*"'
 )
 _WORD = rf"(?!\d+[<>])(?:(?:~(?=/))?(?:{_PIECE})+|[\[\]])(?=[\s;&|<>]|\Z)"
-_TOKEN: Final = re.compile(
+_TOKEN: Final = lazy(
     r"(?P<end>[ \t\n]*(?:&&|\|\||[|;\n])[ \t\n]*)|[ \t]+|\d?>&(?:\d|-)(?=[\s;&|]|\Z)"
     rf"|\d?(?:>>?|<)[ \t]*{_WORD}|&>>?[ \t]*{_WORD}(?=[ \t]*(?:[;|\n]|&&|\Z))|(?P<word>{_WORD})",
     re.ASCII,
@@ -96,8 +100,8 @@ _TEST = r"(?:\n-[defhLnrswxz]\n.*|\n(?!-).*\n!?=\n.*)"
 #: Programs that run no other one and load no code, with the words that they may have, each behind a line feed. `black` is none: where
 #: Python starts processes anew (macOS, and all systems from 3.14 on), it imports `multiprocessing` from the folder that it works in.
 #: `isort` is none: where a setting says `skip_gitignore`, it runs git, and git what a repository in the project names.
-_KNOWN: Final[Mapping[str, re.Pattern[str]]] = {
-    program: re.compile(words)
+_KNOWN: Final[Mapping[str, Callable[[], re.Pattern[str]]]] = {
+    program: pattern
     for programs, words in (
         ("echo : true false pwd cat tac head tail wc nl cut tr uniq paste fold grep ls stat basename dirname realpath", r"(?:\n.*)*"),
         ("readlink cmp diff comm cksum sha256sum cp mv rm touch mkdir rmdir tee date sleep id whoami uname", r"(?:\n.*)*"),
@@ -110,6 +114,7 @@ _KNOWN: Final[Mapping[str, re.Pattern[str]]] = {
         ("cd", r"\n(?:\x02(?:/|\Z)|(?![-+/~]))(?!.*(?:\.\.|\x02)).*"),
         ("exit", r"(?:\n[0-9]{1,3})?"),
     )
+    for pattern in (lazy(words),)
     for program in programs.split()
 }  # fmt: skip
 
@@ -147,21 +152,37 @@ def reach(
     return CommandReach(tuple(sorted(search.files)), tuple(unknown))
 
 
-def named_in(words: Sequence[str], folder: Path, home: Path) -> list[str]:
+def named_in(
+    words: Sequence[str],
+    folder: Path,
+    home: Path,
+    environ: Mapping[str, str] | None = None,
+    start: str = "",
+) -> list[str]:
     """Return the whole paths of files below a folder that the words of an entry from elsewhere name, which starts anywhere.
 
     Such as a script by its whole path, or by its name behind a folder that is entered. What is named by its whole path need not exist.
+    Variables stand for what `environ` says, or for anything. Where it is known to `start` in a folder, plain words name files from there, too.
     """
-    search = _SearchFromElsewhere(str(folder), str(home))
-    whole = [word for word in words if search.has_whole_path(word)]
-    search.follow_all(whole)
-    if search.has_entered:  # only then other words lead anywhere
-        search.follow_all(words)
-    search.add_named(words)
-    for word in whole:
-        with suppress(ValueError):
-            search.add_named(shlex.split(word))
+    search = _SearchFromElsewhere(str(folder), str(home), start)
+    for each in _filled_in(words, environ or {}):
+        search.find(each)
     return [f"{search.folder}/{path}" for path in sorted(search.files)]
+
+
+def beginnings(text: str, home: Path, environ: Mapping[str, str]) -> frozenset[str] | None:
+    """Return the names, without their case, one of which has to be in the folder where a command starts for `named_in` to find anything.
+
+    None where it may name files elsewhere.
+    """
+    names = set[str]()
+    for (each,) in _filled_in((text,), environ):
+        if _has_whole_path(_OUTPUT.sub(" ", each), "/", str(home)):
+            return None
+        paths = map(os.path.normpath, _plain_words(each, str(home)))
+        names.update(path.partition("/")[0].casefold() for path in paths if path != ".")
+    is_here = names.isdisjoint(("", "..")) and all(map(str.isascii, names))
+    return frozenset(names) if is_here else None
 
 
 def opened_by(word: str, folder: str, home: str) -> str:
@@ -183,7 +204,7 @@ def _unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
         yield _TOO_LONG if is_long else _MORE
     for words in commands:
         known = _KNOWN.get(words[0])
-        if not (known and known.fullmatch("".join(f"\n{word}" for word in words[1:]))):
+        if not (known and known().fullmatch("".join(f"\n{word}" for word in words[1:]))):
             yield from _named(words, own)
 
 
@@ -193,7 +214,7 @@ def _simple_commands(text: str) -> list[list[str]]:
     commands: list[list[str]] = [[]]
     place = 0
     while place < len(text):
-        token = _TOKEN.match(text, place)
+        token = _TOKEN().match(text, place)
         if token is None:
             return []
         place = token.end()
@@ -226,13 +247,20 @@ class _Search:
         self.folder, self.home = folder.rstrip("/"), home
         self._trusted = frozenset(trusted)
         self._trusted_folders = {str(up) for path in trusted for up in PurePosixPath(path).parents}
-        self.files, self.regular, self.words = set[str](), dict[str, None](), set[str]()
+        self.files, self.regular = set[str](), dict[str, None]()
         self.problems = list[str]()
         self._bases = dict.fromkeys((self.folder,))
 
     def follow(self, text: str) -> None:
         """Find the files that a text names, from the project's folder or one that it names."""
-        candidates = self._candidates(text.replace("\0", " "))
+        candidates, is_whole = _candidates(
+            text.replace("\0", " "), self._here, self.home, self._ends
+        )
+        if not is_whole:
+            self.problems.append(_TOO_LONG)
+        self._follow_all(candidates)
+
+    def _follow_all(self, candidates: Sequence[str]) -> None:
         done = 0
         while done < len(self._bases):
             base = list(self._bases)[done]
@@ -245,49 +273,6 @@ class _Search:
                     self._add(os.path.normpath(path))
                     if ".." in candidate:  # behind a link it leads elsewhere
                         self._add(os.path.realpath(path))
-
-    def _candidates(self, text: str) -> list[str]:
-        plain = self._placed(_OUTPUT.sub(" ", text))
-        found = dict.fromkeys(_words(plain))
-        # A name may hold what an output begins with: `cat 'a>b'`.
-        found |= dict.fromkeys(
-            word for word in _words(self._placed(text)) if ">" in word or "|" in word
-        )
-        loose = _VARIABLE.sub(_ANY, plain)
-        found |= dict.fromkeys(_words(loose))
-        found |= dict.fromkeys(_words(_ANY_TOP.sub(".", loose)))
-        self.words = {word.rpartition("/")[2] for word in found}
-        bare = _QUOTES.sub("", plain)
-        imported = [each for match in _IMPORTED.finditer(bare) for each in match[1].split(",")]
-        modules = [name for each in imported if each.strip() for name in _module(each.split()[0])]
-        modules += [
-            name for word in found if _MODULE.match(word) and "." in word for name in _module(word)
-        ]
-        modules += [name for word in _app_names(plain) for name in _module(word)]
-        found |= dict.fromkeys(modules)
-        if "perl" in self.words:
-            names = (match[1].replace("::", "/") for match in _USED.finditer(bare))
-            found |= dict.fromkeys(f"{name}.pm" for name in names)
-        if not self.words.isdisjoint(("node", "nodejs")):
-            found |= {f"{word}{end}": None for word in list(found) for end in self._ends}
-        if len(found) > MOST_CANDIDATES:
-            self.problems.append(_TOO_LONG)
-        runs_files = self._runs_files(text, loose)
-        return [
-            each
-            for each in list(found)[:MOST_CANDIDATES]
-            if each and len(each) < 1_000 and (runs_files or not _GLOB.search(each))
-        ]
-
-    def _placed(self, text: str) -> str:
-        """Return a text in which paths stand for what the project's folder and the home folder are called."""
-        return _HOME.sub(lambda _: self.home, _PROJECT.sub(lambda _: self._here, text))
-
-    def _runs_files(self, text: str, loose: str) -> bool:
-        """Return whether files that a pattern names may be run; otherwise they are what a program works on."""
-        if any(map(_INTERPRETERS.match, self.words)) or _SOURCED.search(text):
-            return True
-        return any(_GLOB.search(begin["program"]) for begin in _BEGINS.finditer(loose))
 
     def _add(self, path: str) -> None:
         if _GLOB.search(path):
@@ -389,31 +374,37 @@ class _SearchFromElsewhere(_Search):
 
     _ends = (".js", ".mjs", ".cjs", ".json")
 
-    def __init__(self, folder: str, home: str) -> None:
+    def __init__(self, folder: str, home: str, start: str = "") -> None:
         super().__init__(folder, home)
-        self._here = self.folder
+        self._here, self._start = start or self.folder, start
         self._bases = {"/": None}
 
-    @property
-    def has_entered(self) -> bool:
-        """Whether a folder was named in which other words can name a file."""
-        return len(self._bases) > 1
+    def find(self, words: Sequence[str]) -> None:
+        """Find what words name that hold a whole path, and where they enter a folder what all of them name there."""
+        whole = [word for word in words if _has_whole_path(word, self._here, self.home)]
+        self._bases = {"/": None}
+        self._follow_together(whole)
+        if len(self._bases) > 1:  # only then other words lead anywhere
+            self._follow_together(words)
+        for word in whole:
+            self._add_named(_shells_words(word))
+        if self._start:
+            self._bases = {self._start: None}
+            self._follow_all([path for word in words for path in _plain_words(word, self.home)])
+        else:  # they are what a program is given one by one
+            self._add_named(words)
 
-    def has_whole_path(self, word: str) -> bool:
-        """Return whether a word holds what may be a whole path."""
-        return _WHOLE_PATH.search(self._placed(word)) is not None
-
-    def follow_all(self, words: Sequence[str]) -> None:
+    def _follow_together(self, words: Sequence[str]) -> None:
         """Find the files that words name together, and where they are too many those that each one names alone."""
         if words:
             self.follow(shlex.join(words))
         for word in words if _TOO_LONG in self.problems else ():
             self.follow(word)
 
-    def add_named(self, words: Iterable[str]) -> None:
+    def _add_named(self, words: Iterable[str]) -> None:
         """Find what is named by its whole path: files that are not there yet, and what an interpreter runs of a folder."""
         program = ""
-        for path in map(self._placed, words):
+        for path in (_placed(word, self._here, self.home) for word in words):
             if not path.startswith("/"):
                 program = program if path.startswith("-") else path
                 continue
@@ -428,6 +419,8 @@ class _SearchFromElsewhere(_Search):
         """Find nothing: most folders that are named are data of a program."""
 
     def _names_in(self, folder: str) -> set[str] | None:
+        if folder == self._start:  # a look at each word is quicker
+            return None
         return set() if folder == "/" else super()._names_in(folder)
 
     def _walk(self, path: str, links: list[str]) -> tuple[str, int]:
@@ -437,16 +430,95 @@ class _SearchFromElsewhere(_Search):
         return place, stat.S_IFDIR if is_away and os.path.isdir(place) else mode  # noqa: PTH112 - texts throughout
 
 
+def _filled_in(words: Sequence[str], environ: Mapping[str, str]) -> Iterator[list[str]]:
+    """Yield words as they stand, and with the values of variables where any has one."""
+    yield (given := list(words))
+    filled = [_NAMED.sub(lambda found: environ.get(found[1], found[0]), word) for word in words]
+    if filled != given:
+        yield filled
+
+
+def _placed(text: str, here: str, home: str) -> str:
+    """Return a text in which paths stand for what the project's folder and home folders are called."""
+    text = _PROJECT.sub(lambda _: here, text)
+    return _HOME.sub(lambda found: os.path.expanduser(found[0]) if found["user"] else home, text)  # noqa: PTH111 - a text
+
+
+def _has_whole_path(word: str, here: str, home: str) -> bool:
+    """Return whether a word holds what may be a whole path."""
+    return _WHOLE_PATH.search(_placed(word, here, home)) is not None
+
+
+@lru_cache(500)
+def _shells_words(text: str) -> list[str]:
+    """Return the words that a text has for a shell; none where a quotation does not end."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return []
+
+
+@lru_cache(500)
+def _plain_words(text: str, home: str) -> tuple[str, ...]:
+    """Return the parts of a text that could be a path, without patterns and modules."""
+    plain = _placed(_OUTPUT.sub(" ", text.replace("\0", " ")), ".", home)
+    loose = _ANY_TOP.sub(".", _VARIABLE.sub(_ANY, plain))
+    found = dict.fromkeys(word for each in dict.fromkeys((plain, loose)) for word in _words(each))
+    return tuple(each for each in found if each and len(each) < 1_000 and not _GLOB.search(each))
+
+
+@lru_cache(500)
+def _candidates(text: str, here: str, home: str, ends: tuple[str, ...]) -> tuple[list[str], bool]:
+    """Return what in a text could be a path, with `ends` for what node finds by a name, and whether that is all."""
+    plain = _placed(_OUTPUT.sub(" ", text), here, home)
+    found = dict.fromkeys(_words(plain))
+    # A name may hold what an output begins with: `cat 'a>b'`.
+    whole = _words(_placed(text, here, home))
+    found |= dict.fromkeys(word for word in whole if ">" in word or "|" in word)
+    loose = _VARIABLE.sub(_ANY, plain)
+    found |= dict.fromkeys(_words(loose))
+    found |= dict.fromkeys(_words(_ANY_TOP.sub(".", loose)))
+    words = {word.rpartition("/")[2] for word in found}
+    bare = _QUOTES.sub("", plain)
+    imported = [each for match in _IMPORTED.finditer(bare) for each in match[1].split(",")]
+    modules = [name for each in imported if each.strip() for name in _module(each.split()[0])]
+    modules += [
+        name for word in found if _MODULE.match(word) and "." in word for name in _module(word)
+    ]
+    modules += [name for word in _app_names(plain) for name in _module(word)]
+    found |= dict.fromkeys(modules)
+    if "perl" in words:
+        names = (match[1].replace("::", "/") for match in _USED.finditer(bare))
+        found |= dict.fromkeys(f"{name}.pm" for name in names)
+    if not words.isdisjoint(("node", "nodejs")):
+        found |= {f"{word}{end}": None for word in list(found) for end in ends}
+    runs_files = _runs_files(text, loose, words)
+    candidates = [
+        each
+        for each in list(found)[:MOST_CANDIDATES]
+        if each and len(each) < 1_000 and (runs_files or not _GLOB.search(each))
+    ]
+    return candidates, len(found) <= MOST_CANDIDATES
+
+
+def _runs_files(text: str, loose: str, words: Iterable[str]) -> bool:
+    """Return whether files that a pattern names may be run; otherwise they are what a program works on."""
+    if any(map(_INTERPRETERS.match, words)) or _SOURCED.search(text):
+        return True
+    return any(_GLOB.search(begin["program"]) for begin in _BEGINS().finditer(loose))
+
+
 def _words(text: str, depth: int = 0) -> Iterator[str]:
     """Yield every part of a text that could be a path, with quotations and escapes undone."""
-    with suppress(ValueError):
-        for word in shlex.split(text):
-            yield from _parts(word)
-            if depth < _DEEPEST and word != text and re.search(r"\s", word):
-                yield from _words(word, depth + 1)
+    is_quoted = not _UNQUOTED.match(text)
+    for word in _shells_words(text) if is_quoted else ():
+        yield from _parts(word)
+        if depth < _DEEPEST and word != text and re.search(r"\s", word):
+            yield from _words(word, depth + 1)
     for word in text.split():
         yield from _parts(word)
-        yield from _parts(_QUOTES.sub("", word))
+        if is_quoted:
+            yield from _parts(_QUOTES.sub("", word))
 
 
 def _parts(word: str) -> Iterator[str]:

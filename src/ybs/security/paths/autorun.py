@@ -20,7 +20,7 @@ _HELD = """
     .gitpod.dockerfile .idx .exrc .vimrc .gvimrc .lvimrc .local.vimrc .vim .nvim .nvimrc .nvim.lua .lazy.lua .neoconf.json
     .vimspector.json .ycm_extra_conf.py .luarc.json .luarc.jsonc .dir-locals.el .dir-locals-2.el .emacs .emacs.d .kakrc
     .lsp/config.edn .clojure-lsp/config.edn hie.yaml .kateproject .atom-build.yml .externaltoolbuilders
-    .envrc .direnvrc .autoenv .autoenv.zsh .autoenv_leave.zsh .ondirrc .mise .mise.toml mise.toml mise.local.toml .config/mise .config/mise.toml
+    .envrc .envrc.local .direnvrc .rvmrc .autoenv .autoenv.zsh .autoenv_leave.zsh .ondirrc .mise .mise.toml mise.toml mise.local.toml .config/mise .config/mise.toml
     .rtx.toml .tool-versions .asdfrc .sdkmanrc .lando.yml .ddev devenv.nix .devenv.flake.nix .tmuxinator.yml .tmuxp.yaml .tmuxp.json .tmux.conf .screenrc
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
     .cshrc .tcshrc .login config.fish .xprofile .xinitrc .xsession .inputrc .gitconfig
@@ -47,7 +47,8 @@ _TOLD = """
     .lintr .formatter.exs .trunk/trunk.yaml jupyter_config.py latexmkrc .octaverc .merlin config.nims gradle.properties tools/bazel directory.packages.props
     .solargraph.yml .rspec .babelrc .ycm_extra_conf .clangd .ccls .yarn/releases .yarn/plugins .project .classpath
     .settings nbproject directory.build.props directory.build.targets directory.build.rsp .latexmkrc nuget.config omnisharp.json .config/dotnet-tools.json
-    properties/launchsettings.json .swiftpm
+    properties/launchsettings.json .swiftpm .markdownlint.cjs .markdownlint.mjs .markdownlint-cli2.cjs .markdownlint-cli2.mjs
+    cspell.config.js cspell.config.cjs cspell.config.mjs
 """
 _READ = """
     agents.md agent.md agents.override.md agents.local.md claude.md claude.local.md gemini.md qwen.md code.md codex.md
@@ -66,6 +67,8 @@ _BEGINNINGS: dict[str, Kind] = {
     "prettier.config.": "told",
     "stylelint.config.": "told",
     "babel.config.": "told",
+    "tailwind.config.": "told",
+    "svelte.config.": "told",
     "lint-staged.config.": "told",
     "commitlint.config.": "told",
     ".prettierrc": "told",

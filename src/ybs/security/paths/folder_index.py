@@ -28,8 +28,6 @@ _DEPENDENCIES = frozenset(
 #: Looked at last, so that a look that takes too long has seen the project's own folders.
 _LAST = _DEPENDENCIES | {".venv", "venv", "target", "dist", "build", "__pycache__"}
 _CLOCK_NS = 20_000_000  # file times may lag behind the clock by a tick of the kernel
-#: Of single folders: their time of change with their names.
-_known: dict[str, tuple[tuple[int, ...], tuple[frozenset[str], frozenset[str]]]] = {}
 #: Names of the top and pairs of names below it are held.
 _HELD_DEPTH = 2
 
@@ -49,6 +47,18 @@ class IndexedPaths(Struct):
     held: list[str] = []
     special: list[str] = []
     unseen: list[str] = []
+
+
+class _Names(Struct, frozen=True):
+    """The names in a folder: of what is not a folder, of links, and all without their case."""
+
+    others: frozenset[str] = frozenset()
+    links: frozenset[str] = frozenset()
+    folded: frozenset[str] = frozenset()
+
+
+#: Of single folders: their time of change with their names.
+_known: dict[str, tuple[tuple[int, ...], _Names]] = {}
 
 
 class _Folder(Struct, gc=False):
@@ -166,6 +176,17 @@ def index_of(root: str) -> FolderIndex:
 
 def listed(folder: str) -> tuple[frozenset[str], frozenset[str]]:
     """Return the names in a folder that are not folders, and those of the links; it is listed once for each time of its change."""
+    found = _names(folder) or _Names()
+    return found.others, found.links
+
+
+def names_in(folder: str) -> frozenset[str] | None:
+    """Return all names in a folder without their case, which some systems ignore; None where it cannot be listed."""
+    found = _names(folder)
+    return found and found.folded
+
+
+def _names(folder: str) -> _Names | None:
     try:
         status = os.stat(folder)  # noqa: PTH116 - texts throughout
         stamp = (status.st_dev, status.st_ino, status.st_ctime_ns)
@@ -173,10 +194,14 @@ def listed(folder: str) -> tuple[frozenset[str], frozenset[str]]:
         if known is not None and known[0] == stamp:
             return known[1]
         with os.scandir(folder) as entries:
-            kinds = {each.name: each.is_symlink() for each in entries if not each.is_dir(follow_symlinks=False)}  # fmt: skip
+            kinds = {each.name: (each.is_dir(follow_symlinks=False), each.is_symlink()) for each in entries}  # fmt: skip
     except (OSError, ValueError):
-        return frozenset(), frozenset()
-    found = frozenset(kinds), frozenset(name for name, is_link in kinds.items() if is_link)
+        return None
+    found = _Names(
+        frozenset(name for name, (is_folder, _) in kinds.items() if not is_folder),
+        frozenset(name for name, (_, is_link) in kinds.items() if is_link),
+        frozenset(map(str.casefold, kinds)),
+    )
     if status.st_ctime_ns + _CLOCK_NS < time_ns():
         _known[folder] = stamp, found
     return found

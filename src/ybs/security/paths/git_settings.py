@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
 
@@ -16,11 +15,12 @@ from msgspec import Struct
 
 from ybs.config.host import Host
 from ybs.core.lazy import lazy
-from ybs.security.paths.folder_index import listed
+from ybs.security.paths.folder_index import listed, names_in
 from ybs.security.paths.opening import read_beginning
 
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 50
+_LONGEST_COMMAND = 5_000
 _SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
 _ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*)|(?:[#;].*)?)\Z", re.DOTALL)
 #: Keys whose value is a path, then those whose value is a command, which may name a file of the project.
@@ -39,12 +39,15 @@ _COMMANDS = frozenset(
     | {"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd"}
 )
 _OF_TREE = "config.worktree"
+#: Stands for a key where git reads on.
+_MORE = "more than ybs understands"
 #: Variables of git that are such commands.
 _VARIABLES = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_ASKPASS"),
     *("GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "EDITOR", "VISUAL", "PAGER"),
 )  # fmt: skip
 _VARIABLE = "variable"
+_WORD = re.compile(r"\w[\w.-]*", re.ASCII)
 #: Settings of a repository that start no program, name no file, lead nowhere else, and give a command no other branches to push, to
 #: overwrite or to delete than its words say. Those of addresses and names of remotes are looked at.
 _ADDRESSES, _REMOTES = ("remote.url", "remote.pushurl"), ("branch.remote", "branch.pushremote", "remote.pushdefault")  # fmt: skip
@@ -102,20 +105,28 @@ def named_by_git(
     They are those of the repository around the root, or of all that are given, each with its folders.
     """
     yield from map(os.path.realpath, _persons_files(host))
-    for key, path in _named(host, repositories or _around(host, root)):
-        if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112 - texts throughout
-            yield path
+    for top, said in _said_for(host, repositories or _around(host, root)):
+        for key, path in _paths(host, said, top):
+            if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112 - texts throughout
+                yield path
+        yield from _in_commands(host, said, root, top)
 
 
 def hook_folders(host: Host, root: str) -> list[str]:
     """Return the folders, wherever they lie, that settings and variables of git name for hooks; they need not exist."""
-    return [path for key, path in _named(host, _around(host, root)) if key == _HOOKS]
+    said_for = _said_for(host, _around(host, root))
+    named = (each for top, said in said_for for each in _paths(host, said, top))
+    return [path for key, path in named if key == _HOOKS]
 
 
 def commands(host: Host, root: str) -> list[_Entry]:
-    """Return the commands that settings and variables of git name for a repository, each behind its key."""
-    own = (_in_files(host, _files(folders)) for folders in _around(host, root).values())
-    said = (*_of_person(host), *chain.from_iterable(own))
+    """Return the commands that settings and variables of git name for a repository, each behind its key.
+
+    Raises ValueError where they are more than is read.
+    """
+    said = [each for _, said in _said_for(host, _around(host, root)) for each in said]
+    if any(key == _MORE or len(value) > _LONGEST_COMMAND for key, value, _ in said):
+        raise ValueError(f"settings of git are {_MORE}")
     return [(key, value) for key, value, _ in said if _is_command(key)]
 
 
@@ -148,7 +159,7 @@ def remotes_of(files: Iterable[Path]) -> set[str]:
             elif key in _REMOTES:
                 used.add(value)
             elif not _PLAIN().fullmatch(f"{key}={value}"):
-                raise ValueError(f"{file.name} has {key or 'more than ybs understands'}")
+                raise ValueError(f"{file.name} has {key or _MORE}")
     if others := used - names - {"."}:
         raise ValueError(f"a branch's remote is {min(others)}, which has no name")
     return names
@@ -159,34 +170,50 @@ def _is_command(key: str) -> bool:
 
 
 def _is_naming(key: str) -> bool:
-    return key in _INCLUDES or key in _PATHS or key.startswith("alias.") or _is_command(key)
+    is_path = key in _INCLUDES or key in _PATHS or key == _MORE
+    return is_path or key.startswith("alias.") or _is_command(key)
 
 
-def _named(host: Host, repositories: Mapping[str, Folders]) -> Iterator[_Entry]:
-    """Yield keys and the paths that they name for some repositories."""
+def _said_for(
+    host: Host, repositories: Mapping[str, Folders]
+) -> Iterator[tuple[str, list[_Placed]]]:
+    """Yield for each repository the folder that its relative paths hang on, and what settings say for it that names something."""
     person = list(_of_person(host))
     for git, folders in repositories.items():
-        if own := [file for file in _files(folders) if _entries(file).naming]:
-            yield from _resolved_all(host, _in_files(host, own), _top(git))
-        yield from _resolved_all(host, person, _top(git))
+        yield _top(git), [*_in_files(host, _files(folders)), *person]
 
 
-def _resolved_all(host: Host, said: Iterable[_Placed], top: str) -> Iterator[_Entry]:
-    """Yield the keys of settings with the paths that they name in a repository."""
+def _paths(host: Host, said: Iterable[_Placed], top: str) -> Iterator[_Entry]:
+    """Yield the keys whose values are paths, with these."""
     for key, value, folder in said:
-        if not value:
-            continue
-        if key in _INCLUDES or key in _PATHS:
-            yield key, _resolved(host, value, (folder if key in _INCLUDES else "") or top)
-            continue
-        words = (_whole(host, word, top) for word in _words(value))
-        # Most words are no file: links are resolved for those that are.
-        yield from ((key, os.path.realpath(path)) for path in words if os.path.isfile(path))  # noqa: PTH113 - texts throughout
+        if value and key in _INCLUDES:
+            yield key, _resolved(host, value, folder or top)
+        elif value and key in _PATHS:
+            yield key, _resolved(host, value, top)
 
 
-@lru_cache(1_000)
-def _words(command: str) -> tuple[str, ...]:
-    return tuple(word for word in re.split(r"[\s'\"!;&|]+", command) if word)
+def _in_commands(host: Host, said: Iterable[_Placed], root: str, top: str) -> Iterator[str]:
+    """Yield the files in the root that commands of settings name, which git starts in the folder `top`."""
+    here = names_in(top)
+    for key, value, _ in said:
+        if key in _INCLUDES or key in _PATHS or not value:
+            continue
+        command = value.removeprefix("!")[:_LONGEST_COMMAND]
+        names = _beginnings(host, command)
+        if names is None or here is None or not here.isdisjoint(names):
+            from ybs.trust.reach import named_in
+
+            yield from named_in((command,), Path(root), host.home, host.environ, top)
+
+
+@lru_cache(10_000)
+def _beginnings(host: Host, command: str) -> frozenset[str] | None:
+    """Return the names one of which has to be at the top of a repository for a command to name a file of it; None for any."""
+    if _WORD.fullmatch(command):
+        return frozenset((command.casefold(),))
+    from ybs.trust.reach import beginnings  # with the first that has more than one
+
+    return beginnings(command, host.home, host.environ)
 
 
 def _of_person(host: Host) -> Iterator[_Placed]:
@@ -215,6 +242,8 @@ def _in_files(host: Host, files: Iterable[str]) -> Iterator[_Placed]:
                 _resolved(host, value, folder) for key, value, _ in naming if key in _INCLUDES
             )
             yield from ((key, value, folder) for key, value, _ in naming)
+    if pending:
+        yield _MORE, "", ""
 
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
@@ -278,6 +307,7 @@ def _resolved(host: Host, value: str, folder: str) -> str:
 def _whole(host: Host, value: str, folder: str) -> str:
     if value.startswith("~/"):
         return f"{host.home}/{value[2:]}"
+    value = os.path.expanduser(value) if value.startswith("~") else value  # noqa: PTH111 - a text
     return value if value.startswith("/") else f"{folder}/{value}"
 
 
@@ -294,10 +324,11 @@ def _entries(file: str) -> _File:
         )
         if (known := _known.get(file)) is not None and known.stamp == stamp:
             return known
-        data = read_beginning(os.path.realpath(file), _MOST_BYTES)
+        data = read_beginning(os.path.realpath(file), _MOST_BYTES) or b""
     except (OSError, ValueError):
         return _MISSING
-    entries = list(_parsed(os.fsdecode(data or b"")))
+    entries = [(_MORE, "", "")] * (len(data) == _MOST_BYTES)
+    entries += _parsed(os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")))  # as git passes it over
     found = _known[file] = _File(stamp, entries, [each for each in entries if _is_naming(each[0])])
     return found
 
@@ -306,7 +337,7 @@ def _parsed(text: str) -> Iterator[_FileEntry]:
     """Yield the entries of a file, and one without a key for each line that is understood otherwise here than by git."""
     section = name = ""
     text = text.replace("\r\n", "\n")
-    if "\\\n" in text or len(text) >= _MOST_BYTES:  # a comment does not go on in the next line
+    if "\\\n" in text:  # a comment does not go on in the next line
         yield "", "", ""
     for line in text.replace("\\\n", "").split("\n"):
         rest = line
