@@ -133,6 +133,7 @@ def test_keys_that_they_lead_to_are_closed(home: Path, project: Path, link: str)
     (project / "kept").write_text("a key")
     (home / link).parent.mkdir(parents=True, exist_ok=True)
     (home / link).symlink_to(project / "kept")
+    (home / ".pgpass").write_text("a key, too")
     roots = Roots(this_host(), project.resolve())
     with pytest.raises(Refused, match=r"blocked|kept in that place|closed"):
         roots.resolve("kept")

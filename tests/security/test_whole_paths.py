@@ -21,6 +21,7 @@ FILES = ("bash/aliases.sh", "bash/more.sh", "vim/map.vim", "two words.sh", "top.
 def dotfiles(home: Path) -> Path:
     for name in FILES:
         put(home / "dotfiles" / name)
+    put(home / "dots/top.sh")
     (home / "linked").symlink_to("dotfiles")
     return (home / "dotfiles").resolve()
 

@@ -20,8 +20,8 @@ from ybs.security.paths.git_names import REPOSITORIES, is_repository
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.second_names import Identity, identity, named_again
 
-#: Links count so far below each hidden folder of the home folder (`~/.config/systemd/user/x.service`), and second names so far below the
-#: home folder and in all settings.
+#: Links count so far below each hidden folder of the home folder (`~/.config/a/b/c/link`), second names so far below the home folder and
+#: one folder deeper among settings (`~/.config/systemd/user/x.service`).
 _DEEPEST, _DEEPEST_NAMES, _SETTINGS = 3, 2, ".config"
 #: So many hidden folders are looked into, and so many of those that ybs reads, those near their tops first.
 _MOST_FOLDERS = 500
@@ -81,7 +81,7 @@ def hidden_in(home: str) -> _Found:
         found.links |= {
             link: os.path.realpath(link) for link in links if not depth or _leaves(link)
         }
-        if depth <= _DEEPEST_NAMES or lies_in(folder, settings):
+        if depth <= _DEEPEST_NAMES + lies_in(folder, settings):
             files = (each.path for each in entries if each.is_file(follow_symlinks=False))
             found.several.update(chain.from_iterable(map(identity, files)))
         if depth <= _DEEPEST and _leads_on(folder, entries):

@@ -33,8 +33,8 @@ _WORD = re.compile(r"[\w.+-]+")
 #: Sections of rules, which say what may be done to a file.
 _RULES = ("safety", "permissions")
 _VARIABLE = re.compile(r"\$\{?(\w+)\b\}?")
-#: In variables of these names shells and npm say what they start, and for which project.
-_SAID_BY_STARTERS = re.compile(r"_|npm_.*")
+#: Variables in which a shell and npm say what they start and where, and those whose folders are looked at otherwise.
+_LEFT_OUT = re.compile(r"_|PATH|npm_.*")
 
 
 def named_by_settings(
@@ -76,7 +76,7 @@ def _places(host: Host) -> tuple[str, ...]:
 def _startup_files(host: Host) -> Iterator[str]:
     """Yield the files that programs run by themselves as they start, of the home folder and of where shells look besides."""
     home = str(host.home)
-    for folder in (home, f"{home}/.config/fish", host.environ.get("ZDOTDIR", home)):
+    for folder in {home, f"{home}/.config/fish", host.environ.get("ZDOTDIR", home)}:
         yield from _held(folder, listed(folder)[0])
 
 
@@ -126,7 +126,7 @@ def _started(host: Host, root: str, files: tuple[_File, ...]) -> Iterator[str]:
 def _named_at_start(host: Host, root: str, files: tuple[_File, ...]) -> _Started:
     home = str(host.home)
     script = spelled_out("\n".join(os.fsdecode(_content(file)) for file, state in files if state))
-    given = (each for name, each in host.environ.items() if not _SAID_BY_STARTERS.fullmatch(name))
+    given = (each for name, each in host.environ.items() if not _LEFT_OUT.fullmatch(name))
     ways = ways_named("\n".join((script, *given)), home, root)
     return tuple(dict.fromkeys(ways)), tuple(loaded_in(script, home, root))
 
