@@ -78,17 +78,19 @@ def named(root: Path) -> list[str]:
         (".marked/deep/x", False),
         (".nvm/alias/x", False),
         (".local/bin/x", False),
+        (".npm-global/bin/x", False),
         (".dotfiles.git/refs/x", False),
         (".other/.git/modules/x", False),
         ("bin/x", False),
     ],
 )
-def test_links_in_hidden_folders_count_so_deep_as_settings_lie(home: Path, project: Path, link, counts):  # fmt: skip
+def test_links_in_hidden_folders_count_so_deep_as_settings_lie(home: Path, project: Path, link, counts, monkeypatch):  # fmt: skip
     linked(home, link, project / "sub/kept")
     for name in (".marked/CACHEDIR.TAG", ".dotfiles.git/HEAD", ".dotfiles.git/objects/x"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).touch()
     (home / ".dotfiles.git/refs").mkdir(exist_ok=True)
+    monkeypatch.setenv("PATH", f"{home}/.npm-global/bin:/usr/bin")
     assert named(project) == (["sub/kept"] if counts else [])
 
 

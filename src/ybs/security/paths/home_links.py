@@ -36,24 +36,24 @@ class _Found(Struct):
 
 
 @lru_cache(64)
-def led_into(home: str, places: tuple[str, ...], root: str) -> tuple[str, ...]:
+def led_into(home: str, path: str, places: tuple[str, ...], root: str) -> tuple[str, ...]:
     """Return what of a root, whose links are resolved, lies in the places, or is led to from there and by links of the home folder.
 
     The first of the places is ybs's own folder, which is closed to tools. A root that lies in one of the others, or is a hidden folder of
     the home folder or one of settings, is it as a whole, and so is one that a link leads into where there are too many folders to look at.
-    They are looked at once in the life of a process.
+    They are looked at once in the life of a process. In the folders of `PATH` (`path`) lie programs, which the person starts on purpose.
     """
     home, own = os.path.realpath(home), os.path.realpath(places[0])
-    hidden, read, is_home = hidden_in(home), read_by_ybs(home, places), lies_in(home, root)
+    hidden, read, is_home = hidden_in(home, path), read_by_ybs(home, places), lies_in(home, root)
     ends = (*map(os.path.realpath, places), *read.links.values())
-    inside = [path for path in ends if lies_in(path, root) and not lies_in(path, own)]
+    inside = [end for end in ends if lies_in(end, root) and not lies_in(end, own)]
     linked = [
-        path
-        for link, path in hidden.links.items()
-        if path != root and lies_in(path, root) and (is_home or not lies_in(link, root))
+        end
+        for link, end in hidden.links.items()
+        if end != root and lies_in(end, root) and (is_home or not lies_in(link, root))
     ]
     is_part = bool(linked and hidden.is_part) or bool((linked or inside) and read.is_part)
-    is_within = any(lies_in(root, path) for path in ends)
+    is_within = any(lies_in(root, end) for end in ends)
     linked += [root] * (_is_top(root, home, hidden) or is_within or (is_part and not is_home))
     several = frozenset(hidden.several | read.several)
     return tuple(dict.fromkeys((*inside, *linked, *named_again(several, [root]))))
@@ -65,14 +65,15 @@ def _is_top(root: str, home: str, hidden: _Found) -> bool:
     above, _, name = root.rpartition("/")
     if (above == home and name.startswith(".")) or above == os.path.realpath(settings):
         return True
-    tops = (link for link, path in hidden.links.items() if path == root)
+    tops = (link for link, end in hidden.links.items() if end == root)
     return any(link.rpartition("/")[0] in (home, settings) for link in tops)
 
 
 @lru_cache(8)
-def hidden_in(home: str) -> _Found:
+def hidden_in(home: str, path: str) -> _Found:
     """Look into the hidden folders of a home folder: into none of what is installed, and no further into caches, builds and repositories."""
     settings, installed = f"{home}/{_SETTINGS}", {f"{home}/{name}" for name in TOOLCHAINS}
+    installed.update(map(os.path.realpath, path.split(os.pathsep)))
     found, pending = _Found(), [home]
     for folder in islice(pending, _MOST_FOLDERS + 1):  # it grows meanwhile
         depth = folder.count("/") - home.count("/")

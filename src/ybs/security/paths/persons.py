@@ -46,7 +46,8 @@ def named_by_settings(
     """
     files = tuple(_state(each) for each in (*_own_files(host), *sorted(asked_for)))
     said = _reached(host, root, files)
-    led = led_into(str(host.home), (*_places(host), *said.folders), root)
+    path = host.environ.get("PATH", "")
+    led = led_into(str(host.home), path, (*_places(host), *said.folders), root)
     started = _started(host, root, tuple(map(_state, _startup_files(host))))
     named = dict.fromkeys(
         (*named_by_git(host, root, repositories), *led, *asked_for, *said.files, *started)
