@@ -59,6 +59,12 @@ def server(*words: str, **more: object) -> dict[str, Any]:
     return {"mcpServers": {"a": {"command": words[0], "args": list(words[1:]), **more}}}
 
 
+def forget() -> None:
+    """Have the home folder looked at anew, as the next process does."""
+    for each in (home_links.led_into, home_links.hidden_in, home_links.read_by_ybs):
+        each.cache_clear()
+
+
 def named(home: Path, root: Path, **variables: str) -> list[str]:
     host = host_at(home)
     if variables:
@@ -138,7 +144,7 @@ def test_a_folder_that_is_entered_elsewhere_may_have_a_link_that_leads_here(home
 def test_what_links_in_the_places_that_ybs_reads_lead_to_is_the_persons(home, here, name):
     link(home, name, here / "check.sh")
     assert named(home, here) == ["check.sh"]
-    home_links.led_into.cache_clear()
+    forget()
     (home / name).unlink()
     link(home, "other", here / "lib")
     link(home, name, home / "other")
@@ -155,12 +161,16 @@ def test_links_in_what_a_link_leads_to_count_and_second_names_do(home, here):
     assert named(home, here) == ["README.md", "again.py"]
 
 
-def test_of_very_many_folders_those_near_the_top_count(home, here, monkeypatch):
-    monkeypatch.setattr(home_links, "_MOST_FOLDERS", 20)
+def test_of_very_many_folders_those_near_the_top_count_and_close_the_project(
+    home, here, monkeypatch
+):
     link(home, ".claude/skills/a/x", here / "README.md")
     link(home, ".claude/skills/a/b/c/d/e/f/g/h/i/j/k/l/m/n/x", here / "check.sh")
     link(home, ".claude/skills/node_modules/x", here / "check.sh")
-    assert named(home, here) == ["README.md"]
+    assert named(home, here) == ["README.md", "check.sh"]
+    forget()
+    monkeypatch.setattr(home_links, "_MOST_FOLDERS", 20)
+    assert named(home, here) == [".", "README.md"]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +180,10 @@ def test_of_very_many_folders_those_near_the_top_count(home, here, monkeypatch):
         (".claude/skills/mine", ""),
         (".claude/agents", ""),
         (".agents", ""),
+        (".emacs.d", ""),
+        (".dotfiles", ""),
+        (".config/nvim", ""),
+        ("linked", "pointer"),
         ("dotfiles/claude", "link"),
         ("work/mine", "skill"),
         ("work/mine/scripts", "skill"),
@@ -179,7 +193,8 @@ def test_of_very_many_folders_those_near_the_top_count(home, here, monkeypatch):
     ],
 )
 def test_a_root_that_is_or_lies_in_such_a_place_is_the_persons_as_a_whole(home, root, setting):
-    link(home, ".claude" if setting == "link" else ".other", home / "dotfiles/claude")
+    link(home, ".claude" if setting == "link" else ".a/other", home / "dotfiles/claude")
+    link(home, ".config/x" if setting == "pointer" else "x", home / "linked")
     link(home, ".config/ybs/skills/mine" if setting == "skill" else ".x/y", home / "work/mine")
     if setting == "search":
         put(home / SETTINGS, {"tools": {"search_paths": ["./tools", "~/tools"]}})
@@ -194,10 +209,11 @@ def test_a_root_that_is_or_lies_in_such_a_place_is_the_persons_as_a_whole(home, 
 
 
 @pytest.mark.parametrize(
-    "root", ["here", ".claude/projects/x", ".config/nvim", "linked", ".dotfiles", "hooks"]
+    "root",
+    ["here", ".claude/projects/x", ".codex/worktrees/x", ".local/src/x", "linked", "hooks"],
 )
 def test_nothing_changes_elsewhere(home, root):
-    link(home, ".pointer", home / "linked")
+    link(home, ".pointers/here", home / "linked")
     for name in (".claude/agents/a.md", ".claude/hooks/a.sh", ".config/ybs/commands/a.md"):
         put(home / name, "x")
     put(home / ".gitconfig", "[core]\n\thooksPath =\n[include]\n\tpath = ~/hooks\n")

@@ -6,6 +6,7 @@ One answer for all who ask: file tools ask about it, the sandbox holds it for co
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,24 @@ from ybs.config.document import LARGEST_BYTES
 from ybs.config.host import Host, asked_for
 from ybs.config.paths import PERSONS_HOOKS, PERSONS_PLACES, SYSTEM_FILE
 from ybs.config.tree import is_list, is_object
+from ybs.security.paths.autorun import kind_of
+from ybs.security.paths.folder_index import listed
 from ybs.security.paths.git_settings import Folders, named_by_git
 from ybs.security.paths.home_links import led_into
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.whole_paths import loaded_in, spelled_out, ways_named
 
 #: A file of settings without links, and what tells its state from another one.
 _File = tuple[str, tuple[int, ...]]
+#: The steps of the ways that are named, and what is loaded wherever it stands in the text.
+_Started = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
 _WORD = re.compile(r"[\w.+-]+")
 #: Sections of rules, which say what may be done to a file.
 _RULES = ("safety", "permissions")
 _VARIABLE = re.compile(r"\$\{?(\w+)\b\}?")
+#: Variables in which a shell and npm say what they start and where, and those whose folders are looked at otherwise.
+_LEFT_OUT = re.compile(r"_|PATH|npm_.*")
 
 
 def named_by_settings(
@@ -38,8 +46,12 @@ def named_by_settings(
     """
     files = tuple(_state(each) for each in (*_own_files(host), *sorted(asked_for)))
     said = _reached(host, root, files)
-    led = led_into(str(host.home), (*_places(host), *said.folders), root)
-    named = dict.fromkeys((*named_by_git(host, root, repositories), *led, *asked_for, *said.files))
+    path = host.environ.get("PATH", "")
+    led = led_into(str(host.home), path, (*_places(host), *said.folders), root)
+    started = _started(host, root, tuple(map(_state, _startup_files(host))))
+    named = dict.fromkeys(
+        (*named_by_git(host, root, repositories), *led, *asked_for, *said.files, *started)
+    )
     inside = dict.fromkeys(root if lies_in(root, path) else path for path in named)
     return [path for path in inside if lies_in(path, root)]
 
@@ -60,6 +72,18 @@ def _own_files(host: Host) -> tuple[str, ...]:
 @lru_cache(64)
 def _places(host: Host) -> tuple[str, ...]:
     return tuple(map(str, host.persons(PERSONS_PLACES)))
+
+
+def _startup_files(host: Host) -> Iterator[str]:
+    """Yield the files that programs run by themselves as they start, of the home folder and of where shells look besides."""
+    home = str(host.home)
+    for folder in {home, f"{home}/.config/fish", host.environ.get("ZDOTDIR", home)}:
+        yield from _held(folder, listed(folder)[0])
+
+
+@lru_cache(64)
+def _held(folder: str, names: frozenset[str]) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}" for name in sorted(names) if kind_of(name.lower()) == "held")
 
 
 def _state(file: str) -> _File:
@@ -90,12 +114,36 @@ def _reached(host: Host, root: str, files: tuple[_File, ...]) -> _Said:
     return _Said(tuple(dict.fromkeys(found)), tuple(folders))
 
 
+def _started(host: Host, root: str, files: tuple[_File, ...]) -> Iterator[str]:
+    """Yield what startup files and variables name of a root by whole paths, but for folders, of which programs run nothing by themselves."""
+    ways, loaded = _named_at_start(host, root, files)
+    yield from loaded
+    for way in ways:
+        if not os.path.isdir(way[-1]):  # noqa: PTH112 - texts throughout
+            yield from way
+
+
+@lru_cache(64)
+def _named_at_start(host: Host, root: str, files: tuple[_File, ...]) -> _Started:
+    home = str(host.home)
+    script = spelled_out("\n".join(os.fsdecode(_content(file)) for file, state in files if state))
+    given = (each for name, each in host.environ.items() if not _LEFT_OUT.fullmatch(name))
+    ways = ways_named("\n".join((script, *given)), home, root)
+    return tuple(dict.fromkeys(ways)), tuple(loaded_in(script, home, root))
+
+
+def _content(file: str) -> bytes:
+    data = None
+    with suppress(OSError, ValueError):
+        data = read_beginning(os.path.realpath(file), LARGEST_BYTES + 1)
+    return data or b""
+
+
 def _read(file: str) -> Any:
     """Return what a file says; nothing where it cannot be read: then ybs goes by nothing in it, either."""
     try:
-        data = read_beginning(os.path.realpath(file), LARGEST_BYTES + 1)
-        return json.decode((data or b"").removeprefix(b"\xef\xbb\xbf"))
-    except (OSError, ValueError, RecursionError):
+        return json.decode(_content(file).removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError):
         return None
 
 
