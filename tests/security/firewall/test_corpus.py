@@ -210,7 +210,9 @@ def test_a_name_or_a_sentence_is_left_alone_behind_what_says_little(
 
 def test_a_value_in_quotes_may_have_all_signs(firewall: Firewall) -> None:
     signs = draw("[A-Z][a-z][0-9][{}()<>!@#$,;: |~^`?*.=+-]{3}", Random(4))
-    value = "".join(draw(r"[A-Z][a-z][0-9][{(<@ $,;:|~?*=+-][a-z][)>}#!]", Random(seed)) for seed in range(10))
+    value = "".join(
+        draw(r"[A-Z][a-z][0-9][{(<@ $,;:|~?*=+-][a-z][)>}#!]", Random(seed)) for seed in range(10)
+    )
     text = f"define( 'AUTH_KEY',         '{value}' );"
     assert firewall.mask(text) == "define( 'AUTH_KEY',         '[ybs:secret:assigned-secret#1]' );"
     assert firewall.find(f"key = '{signs}'") == ()

@@ -87,7 +87,10 @@ def _is_drawn(word: bytes, value: bytes) -> bool:
 def _is_drawn_from_all(value: bytes) -> bool:
     """Return whether the value looks drawn from all signs that there are, blanks too: no sentence and no code changes so often."""
     kinds = value.translate(_CLASS)
-    size, signs = len(value), {code for code, kind in zip(value, kinds, strict=True) if kind == ord("s")}
+    size, signs = (
+        len(value),
+        {code for code, kind in zip(value, kinds, strict=True) if kind == ord("s")},
+    )
     few = min(kinds.count(b"l"), kinds.count(b"u"), 4 * kinds.count(b"d"), len(signs))
     return size >= 40 and changes(value) * 2 >= size and few * 8 >= size
 
@@ -139,7 +142,9 @@ _ABOUT = lazy(
 )
 _SECRECY = lazy(rb"(?i:" + WORDS + rb")")
 #: Words that alone say little: the value has to look like a key. `author` and `passage` are other words.
-_WEAK = frozenset((b"key", b"auth", b"pass", b"pwd", b"creds", b"pat", b"pw", b"psk", b"authorization"))
+_WEAK = frozenset(
+    (b"key", b"auth", b"pass", b"pwd", b"creds", b"pat", b"pw", b"psk", b"authorization")
+)
 #: A name that ends so is that of a password, in capitals or in quotes: `DB_PASS=`, `"smtp_pwd":`.
 _PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD|PW)\W|[A-Za-z0-9]_(?i:pass|pwd|pw)\\?[\"'`]")
 #: Signs that only a value in quotes may have.

@@ -46,7 +46,19 @@ _SIGNS = (b"=", b":", b">", b",", b"|", b"?", b".")
 _MOST_NAME = 240
 #: Of a laxer tie its signs, and what its words begin with; the value behind it has a digit.
 _TIES, _DIGITS, _MOST_WORD = b" \t\r\n\"'`()[]{}:=>|,*?-\\", WORD[:10], 40
-_TIE_WORDS = (b"</", b"&", b"!", b"content", b"default", b"is ", b"by ", b"with ", b"type ", b"str ", b"String ")
+_TIE_WORDS = (
+    b"</",
+    b"&",
+    b"!",
+    b"content",
+    b"default",
+    b"is ",
+    b"by ",
+    b"with ",
+    b"type ",
+    b"str ",
+    b"String ",
+)
 #: How a pattern ends that says what may not follow, and how long a token is at most which ends so, in bytes.
 _ENDED, _MOST_ENDED = rb"(?![", 160
 
