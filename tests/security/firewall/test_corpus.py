@@ -171,7 +171,7 @@ TIES = (
     '<meta name="api-token" content="{}">', "AZURE_DEVOPS_EXT_PAT={}", "PROD_DB_PW: {}", "psk={}", "'Authorization': '{}'",
     "ALTER ROLE shop WITH LOGIN PASSWORD '{}';", "CREATE USER 'shop'@'%' IDENTIFIED BY '{}';", "requirepass {}", "storePassword '{}'",
     'variable "db_password" {{\n  type    = string\n  default = "{}"\n}}', "password: |\n    {}\n", "tokens:\n  - {}\n", '"tokens": ["{}"]',
-    "password: &pw {}", "token: !!str {}", 'api_key: &str = "{}"', 'ds.setPassword("{}");', "process.env.JWT_SECRET ?? '{}'",
+    'variable "db_password" {{\n     2\t  type    = string\n     3\t  default = "{}"', "password: |\n     2\t    {}", "password: &pw {}", "token: !!str {}", 'api_key: &str = "{}"', 'ds.setPassword("{}");', "process.env.JWT_SECRET ?? '{}'",
     "The admin password is {}.", "**Password:** {}", "config/master.key {}",
 )  # fmt: skip
 

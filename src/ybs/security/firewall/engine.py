@@ -46,6 +46,7 @@ _SIGNS = (b"=", b":", b">", b",", b"|", b"?", b".")
 _MOST_NAME = 240
 #: Of a laxer tie its signs, and what its words begin with; the value behind it has a digit.
 _TIES, _DIGITS, _MOST_WORD = b" \t\r\n\"'`()[]{}:=>|,*?-\\", WORD[:10], 40
+_NUMBERED = WORD[:10] + b" :\t"
 _TIE_WORDS = (
     b"</",
     b"&",
@@ -57,7 +58,7 @@ _TIE_WORDS = (
     b"with ",
     b"type ",
     b"str ",
-    b"String ",
+    b"string ",
 )
 #: How a pattern ends that says what may not follow, and how long a token is at most which ends so, in bytes.
 _ENDED, _MOST_ENDED = rb"(?![", 160
@@ -189,7 +190,8 @@ def _may_assign(text: bytes) -> bool:
     if any(end.lstrip(b" \t\r\n\"'").startswith(_SIGNS) for end in ends):
         return True
     tied = rest.lstrip(_TIES)
-    if tied.startswith(_TIE_WORDS) or b"alue" in tied[:_MOST_WORD]:
+    said = tied.lstrip(_NUMBERED)[:_MOST_WORD].lower()
+    if b"alue" in said or said.startswith(_TIE_WORDS):
         return True
     word = tied.partition(b" ")[0]
     return len(word) >= LEAST_SECRET and len(word.translate(None, _DIGITS)) < len(word)

@@ -276,9 +276,14 @@ _QUOTED = (
 )
 _VALUE = rb"(" + _QUOTED + _ESCAPING + _CHARS + rb"{8,400}(?<!\.))"
 #: What stands between a name and its value where no one sign says so; a line end only behind a sign.
+_LINES = rb"(?:\s|\\[nrt]|(?<=[\n ])[0-9]{1,7}[\t:]){0,40}"  # with numbers, as tools show them
 _TIE = (
-    rb"(?>(?:[ \t]{1,8}|(?:[\"'`)\]}:=>|,*?-]|[(\[{](?=[\s\"'`])){1,4}(?:\s|\\[nrt]){0,40}|</[\w:.-]{1,40}>(?:\s|\\[nrt]){0,40}<[\w:.-]{1,40}>"
-    rb"|(?i:value|content|default|is|by|with|str|string)(?=\W)|[&!]{1,2}\w{1,20} |type {0,8}= {0,8}\w{1,12}\s{1,20}){1,8})"
+    rb"(?>(?:[ \t]{1,8}|(?:[\"'`)\]}:=>|,*?-]|[(\[{](?=[\s\"'`])){1,4}"
+    + _LINES
+    + rb"|</[\w:.-]{1,40}>"
+    + _LINES
+    + rb"<[\w:.-]{1,40}>|(?i:value|content|default|is|by|with|str|string)(?=\W)"
+    rb"|[&!]{1,2}\w{1,20} |type {0,8}= {0,8}\w{1,12}" + _LINES + rb"){1,8})"
 )
 _ASSIGN = (
     rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:"  # the rest of the name
