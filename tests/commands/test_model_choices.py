@@ -3,9 +3,16 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
-from ybs.commands.model_choices import file_choices, key_choices, memory_bytes, served_choices
+from ybs.commands.model_choices import (
+    file_choices,
+    key_choices,
+    memory_bytes,
+    served_choices,
+    whose,
+)
 from ybs.config.host import Host
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer
 
@@ -36,6 +43,12 @@ def test_what_fits_into_memory_comes_first_and_each_server_is_seen() -> None:
     assert [choice.model for choice in choices if choice.is_far] == ["far:120b-cloud"]
     assert [choice.place for choice in choices][:2] == ["ollama", "LM Studio"]
     assert served_choices(this_host(), [ollama()], None)[0].model == "huge:200b"
+
+
+def test_a_choice_says_whose_server_it_is() -> None:
+    (choice, *_) = served_choices(this_host(), [replace(studio(), owner="mallory")], None)
+    assert choice.owner == "mallory"
+    assert (whose(choice.owner), whose("")) == ("another user's (mallory)", "running here")
 
 
 def test_a_choice_holds_all_that_is_to_be_written() -> None:

@@ -286,3 +286,18 @@ async def test_a_model_that_is_called_a_number_is_taken_by_its_name(open_session
             assert taken == [item.line for item in items]
             await said(session, "/model 3")
             assert session.status().model == "11"  # the third item, and no more than that
+
+
+async def test_another_users_server_is_named_so(open_session: Open, home: Path, monkeypatch):
+    monkeypatch.setattr("ybs.providers.nearby.other_user_at", lambda *_: "mallory")
+    async with OpenAIServer([]) as server, OllamaServer([], models=("small",)) as other:
+        own(home, near={"endpoint": other.url, "wire": "ollama"})
+        session, _ = open_session(server)
+        async with session:
+            details = [
+                item.detail
+                for line in ("/model", "/provider")
+                for item in menu_of(await said(session, line)).items
+                if "near" in item.line
+            ]
+    assert details == ["another user's (mallory)"] * 2

@@ -4,11 +4,12 @@ import os
 import socket
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from ybs.config import addresses
-from ybs.config.addresses import loopback_hosts
+from ybs.config.addresses import loopback_hosts, other_user_at
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux says who listens")
@@ -28,15 +29,44 @@ def test_localhost_is_where_a_server_of_the_persons_listens(host: str, monkeypat
     assert loopback_hosts(port) == ["a", "b"]
 
 
-def test_another_users_server_comes_last(tmp_path: Path, monkeypatch):
-    head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
-    row = " 0: {}:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 {} 0 1\n"
-    (tmp_path / "tcp").write_text(head + row.format("0100007F", 54321))
-    (tmp_path / "tcp6").write_text(head + row.format("0" * 32, os.getuid()))
-    tables = {
-        "127.0.0.1": (str(tmp_path / "tcp"), ("0100007F",)),
-        "::1": (str(tmp_path / "tcp6"), ("0" * 32,)),
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+ROW = " 0: {}:{:04X} 00000000:0000 0A 00000000:00000000 00:00000000 00000000 {} 0 1\n"
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Stand in for the tables in which Linux says who listens."""
+    files = tmp_path / "tcp", tmp_path / "tcp6"
+    for file in files:
+        file.write_text(HEAD)
+    known = {
+        "127.0.0.1": (str(files[0]), ("0100007F", "0" * 8)),
+        "::1": (str(files[1]), ("0" * 24 + "01000000", "0" * 32)),
     }
-    monkeypatch.setattr(addresses, "_LOCALHOST", tables)
+    monkeypatch.setattr(addresses, "_LOCALHOST", known)
+    return files
+
+
+def test_another_users_server_comes_last(tables: tuple[Path, Path]) -> None:
+    tables[0].write_text(HEAD + ROW.format("0100007F", 8080, 54321))
+    tables[1].write_text(HEAD + ROW.format("0" * 32, 8080, os.getuid()))
     assert loopback_hosts(8080) == ["::1", "127.0.0.1"]
     assert loopback_hosts(8081) == ["127.0.0.1", "::1"]
+    assert other_user_at("localhost", 8080) == ""
+    assert other_user_at("127.0.0.1", 8080) == "54321"
+
+
+def test_only_another_persons_server_is_another_users(tables: tuple[Path, Path], monkeypatch):
+    monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name=f"user{user}"))
+    users = {1: os.getuid(), 2: 0, 3: 999, 4: 65534, 5: 54321, 6: 200_000}
+    rows = (ROW.format("0" * 8, port, user) for port, user in users.items())
+    tables[0].write_text(HEAD + "".join(rows))
+    assert [other_user_at("127.0.0.1", port) for port in (*users, 7)] == [
+        *("", "", "", "", "user54321", "user200000", "")
+    ]
+
+
+def test_a_server_at_all_addresses_answers_at_each(tables: tuple[Path, Path]) -> None:
+    tables[1].write_text(HEAD + ROW.format("0" * 32, 8080, 54321))
+    places = ("127.0.0.1", "::1", "localhost", "127.0.0.2")
+    assert [other_user_at(place, 8080) for place in places] == ["54321"] * 4

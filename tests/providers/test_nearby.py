@@ -55,6 +55,22 @@ async def test_servers_are_found_with_their_models(monkeypatch: pytest.MonkeyPat
     assert not any("authorization" in request.headers for request in asked)
 
 
+async def test_a_server_says_whose_it_is(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def other_user_at(host: str, port: int) -> str:
+        asked.append((host, port))
+        return "mallory"
+
+    server = await serve(http('{"data": [{"id": "m"}]}', type=JSON))
+    own = await ask_openai(f"{server.url}/v1")
+    monkeypatch.setattr(nearby, "other_user_at", other_user_at)
+    found = await ask_openai(f"{server.url}/v1")
+    assert [each and each.owner for each in (own, found)] == ["", "mallory"]
+    assert await nearby.owner_of("http://[::1]:11434") == "mallory"
+    assert asked == [("127.0.0.1", server.port), ("::1", 11434)]
+
+
 async def test_wrong_answers_are_no_servers(serve: Serve) -> None:
     wrong = [
         http("<html>a web page</html>", type="text/html"),

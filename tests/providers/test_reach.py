@@ -147,7 +147,7 @@ async def test_a_server_that_hangs_is_not_waited_for(serve, monkeypatch):
     monkeypatch.setattr(reach, "LIST_SECONDS", 0.02)
     server = await serve(silent)
     config = Config(providers={"mine": Endpoint(endpoint=server.url, model="m")})
-    assert await models_here(this_host(), "mine", config) == []
+    assert await models_here(this_host(), await look(this_host(), "mine", config), config) == []
     found = await look_at_model(this_host(), "mine", config)
     assert (found.state, found.complaint) == ("unsaid", "the provider did not answer in time")
 
@@ -166,7 +166,9 @@ async def test_models_can_be_listed_before_one_is_chosen(serve: Serve) -> None:
 async def test_only_models_that_can_be_talked_to_are_offered() -> None:
     names = ("ok", "text-embedding-3", "whisper-1", "two words")
     async with OpenAIServer(models=names) as server:
-        assert await models_here(this_host(), "mine", own(mine=server.url)) == ["ok"]
+        config = own(mine=server.url)
+        found = await look(this_host(), "mine", config)
+        assert await models_here(this_host(), found, config) == ["ok"]
 
 
 async def test_nobody_beyond_this_machine_is_asked_for_models(monkeypatch):
@@ -182,7 +184,7 @@ async def test_nobody_beyond_this_machine_is_asked_for_models(monkeypatch):
         places = {"here": here, "down": "http://127.0.0.1:1", "far": "https://models.example.org"}
         config = own(lan="http://192.168.0.7:8080/v1", odd="nowhere", **places)
         found = [
-            await models_here(this_host(), name, config)
+            await models_here(this_host(), await look(this_host(), name, config), config)
             for name in ("far", "lan", "odd", "down", "here")
         ]
     assert (asked, found) == (["here"], [[], [], [], [], ["m"]])

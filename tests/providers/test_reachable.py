@@ -115,7 +115,9 @@ async def test_a_server_that_nobody_chose_gets_no_key(serve: Serve, monkeypatch)
     preset = msgspec.structs.replace(PRESETS["vllm"], endpoint=server.url)
     monkeypatch.setitem(PRESETS, "vllm", preset)
     found = (await found_in(Config()))["vllm"]
-    names = await reachable.models_here(this_host(), "vllm", Config())
+    names = await reachable.models_here(
+        this_host(), await reachable.look(this_host(), "vllm", Config()), Config()
+    )
     assert [each.name for each in found.models] == names == ["m"]
     assert server.asked
     assert not any("authorization" in each.headers for each in server.asked)

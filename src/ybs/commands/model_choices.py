@@ -37,6 +37,7 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
     size_bytes: int = 0
     is_large: bool = False  # for the memory of this machine
     is_far: bool = False  # a server here only passes the words on
+    owner: str = ""  # another user of this machine, whose server it is
     variable: str = ""
 
 
@@ -129,11 +130,17 @@ def _served(host: Host, server: NearServer, model: NearModel, memory: int | None
         settings=settings,
         place=server.title,
         size_bytes=size,
+        owner=server.owner,
         is_large=memory is not None and size * _MEMORY_FACTOR > memory,
         is_far=not runs_here(
             host, "ollama", model.name, Config(llm=LlmSettings(provider="ollama", endpoint=OLLAMA))
         ),
     )
+
+
+def whose(owner: str) -> str:
+    """Say of a server on this machine that it runs, and whose it is where it is another user's."""
+    return f"another user's ({owner})" if owner else "running here"
 
 
 def memory_bytes() -> int | None:

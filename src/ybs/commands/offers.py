@@ -7,6 +7,7 @@ from typing import Final
 
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.figures import amount
+from ybs.commands.model_choices import whose
 from ybs.commands.router import routing_of
 from ybs.config.addresses import is_loopback
 from ybs.core.errors import ModelError
@@ -21,7 +22,6 @@ from ybs.session.session import Session
 
 _LONGEST_LABEL = 60
 _DETAILS: Final = {
-    "running": "running here",
     "startable": "ready; it starts with the first request",
     "installed": "installed; it answers with its own login",
     "empty": f"no model yet: `{INSTALL_STARTER}`",
@@ -112,10 +112,10 @@ async def _names_in_use(session: Session) -> tuple[list[str], str]:
 async def _others(name: str, session: Session) -> list[MenuItem]:
     """Return the models of another provider: asked here, else the one that the person's settings name."""
     config = session.config
-    names = await models_here(session.host, name, config)
-    where = "running here"
+    reach = await look(session.host, name, config)
+    names = await models_here(session.host, reach, config)
+    where = whose(reach.owner)
     if not names and (own := config.providers.get(name)) is not None and own.model:
-        reach = await look(session.host, name, config)
         names, where = ([own.model], _detail(reach)) if reach.is_ready else ([], "")
     return [_item_at(name, model, where) for model in _allowed(session, name, names)]
 
@@ -171,8 +171,8 @@ def _detail(reach: Reachability) -> str:
             return f"no key: set {reach.variable or 'one'}"
         case "unasked":
             return f"at {host_of(reach.endpoint)}"
-        case "unusable":
-            return reach.complaint
+        case "running" | "unusable":
+            return reach.complaint or whose(reach.owner)
         case plain:
             return _DETAILS[plain]
 

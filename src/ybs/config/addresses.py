@@ -102,9 +102,31 @@ def loopback_hosts(port: int) -> list[str]:
     )
 
 
+#: Accounts of people, as far as systemd and Debian number them: not those of the system, of services and `nobody`.
+_PEOPLE = range(1_000, 60_000), range(65_536, 2**32 - 1)
+
+
+def other_user_at(host: str, port: int) -> str:
+    """Return the name of another person who uses this machine and whose server listens there; empty where there is none, or the system does not say. It reads files."""
+    place = loopback_hosts(port)[0] if host == "localhost" else host
+    # A server at all addresses of IPv6 answers at 127.0.0.1, too.
+    users = next(filter(None, (_listening(each, port) for each in (place, "::1"))), ())
+    others = [user for user in users if user != os.getuid() and any(user in r for r in _PEOPLE)]
+    return _name_of(min(others)) if others else ""
+
+
+def _name_of(user: int) -> str:
+    from pwd import getpwuid  # few servers are another user's
+
+    try:
+        return getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
 def _listening(host: str, port: int) -> set[int]:
     """Return the users whose servers listen there, as far as the system tells."""
-    table, addresses = _LOCALHOST[host]
+    table, addresses = _LOCALHOST.get(host, ("", ()))
     wanted = {f"{address}:{port:04X}" for address in addresses}
     try:
         lines = Path(table).read_text(encoding="ascii").splitlines()[1:]

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.addresses import is_loopback
+from ybs.config.addresses import is_loopback, other_user_at
 from ybs.config.host import Host
 from ybs.config.schema import Config
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown
@@ -45,13 +45,14 @@ class NearModel(Struct, frozen=True, kw_only=True):
 
 
 class NearServer(Struct, frozen=True, kw_only=True):
-    """A server on this machine. `title` is for people, `provider` is its name in the settings."""
+    """A server on this machine. `title` is for people, `provider` is its name in the settings; `owner` names another user whose it is."""
 
     title: str
     provider: str
     wire: str
     endpoint: str
     models: tuple[NearModel, ...]
+    owner: str = ""
 
 
 async def find_servers(environ: Mapping[str, str]) -> list[NearServer]:
@@ -78,7 +79,12 @@ async def ask_ollama(endpoint: str) -> NearServer | None:
         return None
     models = _models(rows, "ollama")
     return NearServer(
-        title="ollama", provider="ollama", wire="ollama", endpoint=endpoint, models=models
+        title="ollama",
+        provider="ollama",
+        wire="ollama",
+        endpoint=endpoint,
+        models=models,
+        owner=await owner_of(endpoint),
     )
 
 
@@ -92,8 +98,18 @@ async def ask_openai(endpoint: str) -> NearServer | None:
     usual = PORTS.get(port, unknown)
     title, provider = _MAKERS.get(as_text(rows[0].get("owned_by")).lower(), usual)
     return NearServer(
-        title=title, provider=provider, wire="openai", endpoint=endpoint, models=models
+        title=title,
+        provider=provider,
+        wire="openai",
+        endpoint=endpoint,
+        models=models,
+        owner=await owner_of(endpoint),
     )
+
+
+async def owner_of(endpoint: str) -> str:
+    """Return the name of another user of this machine whose server this is; empty where it is nobody else's, or not known."""
+    return await asyncio.to_thread(other_user_at, host_of(endpoint), port_of(endpoint))
 
 
 def _models(rows: list[dict[str, Any]], wire: str) -> tuple[NearModel, ...]:

@@ -22,7 +22,7 @@ from ybs.providers.facts import find_props, find_rows, find_show, in_row, rows_b
 from ybs.providers.http.client import HttpClient, host_of, port_of
 from ybs.providers.local.models import find_model
 from ybs.providers.local.server import find_running
-from ybs.providers.nearby import find_servers
+from ybs.providers.nearby import find_servers, owner_of
 from ybs.providers.registry import (
     Provider,
     ProviderModel,
@@ -65,7 +65,8 @@ ModelState: TypeAlias = Literal["listed", "unlisted", "unsaid", "unasked", "embe
 class Reachability(Struct, frozen=True, kw_only=True):
     """What is known of a provider without asking anybody beyond this machine.
 
-    `variable` holds the key (empty: the settings do), or would; `advice` says, within a sentence, how its server is started.
+    `variable` holds the key (empty: the settings do), or would; `advice` says, within a sentence, how its server is started;
+    `owner` names another user of this machine whose server it is.
     """
 
     provider: str
@@ -74,6 +75,7 @@ class Reachability(Struct, frozen=True, kw_only=True):
     variable: str = ""
     advice: str = ""
     complaint: str = ""
+    owner: str = ""
 
     @property
     def is_ready(self) -> bool:
@@ -109,8 +111,10 @@ async def look(host: Host, name: str, config: Config) -> Reachability:
     if provider.make is not None:
         return await _look_at_embedded(host, provider, config)
     if is_here:
-        state = "running" if await listens(provider.endpoint) else "stopped"
-        return _reach(provider, state)
+        if not await listens(provider.endpoint):
+            return _reach(provider, "stopped")
+        owner = await owner_of(provider.endpoint)
+        return replace(_reach(provider, "running"), owner=owner)
     return _look_afar(host, provider)
 
 
@@ -147,13 +151,12 @@ async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
         await model.aclose()
 
 
-async def models_here(host: Host, name: str, config: Config) -> list[str]:
+async def models_here(host: Host, found: Reachability, config: Config) -> list[str]:
     """List the models of a provider if it answers on this machine; nobody else is asked. Never fails."""
-    found = await look(host, name, config)
     if not (found.is_here and found.is_ready):
         return []
     with suppress(ConfigError, ModelError, TimeoutError):
-        provider = guessed_provider(host, config, name)
+        provider = guessed_provider(host, config, found.provider)
         return await in_time(_listed(host, config, provider))
     return []
 

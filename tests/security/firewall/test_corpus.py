@@ -162,6 +162,62 @@ def test_what_only_looks_like_one_is_left_alone(firewall: Firewall, text: str) -
     assert firewall.find(text) == ()
 
 
+#: Behind what says little a value has to look drawn; each stands for a kind of file.
+TIES = (
+    "vercel deploy --prod --token {}", "sentry-cli --auth-token {} releases new", "aws configure set aws_secret_access_key {}",
+    "ENV NPM_AUTH_TOKEN {}", "set -x API_TOKEN {}", 'setx API_TOKEN "{}"', "npm config set //r/:_authToken {}", '#define API_KEY "{}"',
+    '<add key="ApiSecret" value="{}" />', "<key>API_SECRET_KEY</key>\n\t<string>{}</string>", '"<key>API_KEY</key>\\n<string>{}</string>"',
+    '<meta-data android:name="com.example.API_KEY"\n    android:value="{}"/>', '"ParameterKey": "DbPassword", "ParameterValue": "{}"',
+    '<meta name="api-token" content="{}">', "AZURE_DEVOPS_EXT_PAT={}", "PROD_DB_PW: {}", "psk={}", "'Authorization': '{}'",
+    "ALTER ROLE shop WITH LOGIN PASSWORD '{}';", "CREATE USER 'shop'@'%' IDENTIFIED BY '{}';", "requirepass {}", "storePassword '{}'",
+    'variable "db_password" {{\n  type    = string\n  default = "{}"\n}}', "password: |\n    {}\n", "tokens:\n  - {}\n", '"tokens": ["{}"]',
+    'variable "db_password" {{\n     2\t  type    = string\n     3\t  default = "{}"', "password: |\n     2\t    {}", "password: &pw {}", "token: !!str {}", 'api_key: &str = "{}"', 'ds.setPassword("{}");', "process.env.JWT_SECRET ?? '{}'",
+    "The admin password is {}.", "**Password:** {}", "config/master.key {}",
+)  # fmt: skip
+
+
+@every_row("text", TIES)
+def test_a_value_that_looks_drawn_is_found_however_it_is_tied_to_a_name(
+    firewall: Firewall, text: str
+) -> None:
+    value = draw("[A-Za-z][0-9][A-Za-z]{5}[0-9][A-Za-z]{6}[0-9][A-Za-z0-9]{9}", Random(1))
+    assert firewall.mask(text.format(value)) == text.format("[ybs:secret:assigned-secret#1]")
+
+
+@every_row(
+    "text",
+    [
+        *(tie.format("NotDrawnButNamedByWords") for tie in TIES),
+        *(tie.format("xmlSecGnuTLSX509CertGetKey") for tie in TIES[3:7]),
+        *(tie.format("PKCS12_SAFEBAG_create0_p8inf") for tie in TIES[3:7]),
+        *(tie.format("short-1a2b") for tie in TIES[3:7]),
+        "gpg: using RSA key " + draw("[0-9A-F]{40}", Random(1)),
+        "an auth " + draw("[a-f0-9]{32}", Random(1)),
+        "#define EVP_PKEY_ECDH_KDF_X9_62 EVP_PKEY_ECDH_KDF_X9_63",
+        "typedef struct pkcs8_priv_key_info_st PKCS8_PRIV_KEY_INFO;",
+        "Add a token\n" + draw("[a-f0-9]{40}", Random(1)),
+        "re_pattern = " + draw("[a-z0-9]{40}", Random(1)),
+        "key: 'f=>{var t=a[0];return B(C[1])||D{2}|E(3)}'",
+        '"key": "Use A-Z, a-z, 0-9 and one of !@# (8 to 64), but no < or > {at all}"',
+        "`.cargo/credentials.toml`, `.m2/settings.xml`",
+    ],
+)
+def test_a_name_or_a_sentence_is_left_alone_behind_what_says_little(
+    firewall: Firewall, text: str
+) -> None:
+    assert firewall.find(text) == ()
+
+
+def test_a_value_in_quotes_may_have_all_signs(firewall: Firewall) -> None:
+    signs = draw("[A-Z][a-z][0-9][{}()<>!@#$,;: |~^`?*.=+-]{3}", Random(4))
+    value = "".join(
+        draw(r"[A-Z][a-z][0-9][{(<@ $,;:|~?*=+-][a-z][)>}#!]", Random(seed)) for seed in range(10)
+    )
+    text = f"define( 'AUTH_KEY',         '{value}' );"
+    assert firewall.mask(text) == "define( 'AUTH_KEY',         '[ybs:secret:assigned-secret#1]' );"
+    assert firewall.find(f"key = '{signs}'") == ()
+
+
 def test_an_address_with_several_parts_is_searched_in_each(firewall: Firewall) -> None:
     value = draw("[A-Za-z0-9]{40}", Random(1))
     text = f"https://h/?auth=plain-words-of-the-person-here&token={value}"

@@ -72,6 +72,37 @@ async def test_results_and_events_hold_no_secret(firewall: Firewall, token: str)
     assert toolbox.is_read_only(call_of("run_shell"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "is_secret"),
+    [
+        ({"path": "config/master.key"}, True),
+        ({"path": "token"}, True),
+        ({"command": "cat ~/.vault_pass"}, True),
+        ({"command": "cat 'api_key.txt'; echo"}, True),
+        ({"path": "public.key"}, False),
+        ({"path": "src/token.py"}, False),
+        ({"command": "git rev-parse HEAD"}, False),
+    ],
+)
+async def test_a_file_that_is_called_a_key_holds_one(
+    firewall: Firewall, arguments: dict[str, str], is_secret: bool
+) -> None:
+    word = draw("[a-f][0-9][a-f0-9]{30}", Random(2))
+    (name,) = arguments
+    outputs = iter((f"     1\t{word}\n", f"{word} and more"))
+
+    def behave(call: ToolCall, emit: Any) -> ToolResult:
+        return ToolResult(call_id=call.id, name=name, output=next(outputs))
+
+    toolbox, _ = toolbox_of(firewall, Files(), **{name: behave})
+    results = [
+        (await toolbox.run(call_of(name, **given), RecordedEvents())).output
+        for given in (arguments, {"path": "elsewhere"})
+    ]
+    shown = "[ybs:secret:assigned-secret#1]" if is_secret else word
+    assert results == [f"     1\t{shown}\n", f"{shown} and more"]
+
+
 async def test_a_result_without_secrets_is_the_same(firewall: Firewall) -> None:
     toolbox, inner = toolbox_of(firewall, Files(), read_file="fine")
     call = call_of("read_file", path="a\\u")

@@ -15,6 +15,7 @@ from msgspec import Struct, to_builtins
 from ybs import __version__
 from ybs.agent.model_choice import asks_for_router
 from ybs.commands.advice import INSTALL_STARTER
+from ybs.commands.model_choices import whose
 from ybs.config import private_file
 from ybs.config.host import Host, system_name
 from ybs.config.layers import Loaded
@@ -196,7 +197,8 @@ def _provider(found: reach.Reachability, *, is_needed: bool) -> Finding:
 def _ready(found: reach.Reachability) -> str:
     match found.state:
         case "running":
-            return f"running at {found.endpoint}"
+            owner = f", {whose(found.owner)}" if found.owner else ""
+            return f"running at {found.endpoint}{owner}"
         case "startable":
             return "not running; it starts with the first request"
         case "installed":

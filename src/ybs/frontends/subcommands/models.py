@@ -13,6 +13,7 @@ from msgspec import to_builtins
 from ybs.commands.advice import INSTALL_STARTER
 from ybs.commands.download import pulls, unchecked
 from ybs.commands.figures import amount
+from ybs.commands.model_choices import whose
 from ybs.config.layers import Loaded
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError
@@ -86,6 +87,7 @@ def reached_data(found: Reached) -> dict[str, Any]:
         "provider": found.reach.provider,
         "endpoint": found.reach.endpoint,
         "state": found.reach.state,
+        "owner": found.reach.owner,
         "reason": _reason(found),
         "models": models,
     }
@@ -96,7 +98,8 @@ def reached_lines(found: Sequence[Reached]) -> Iterator[str]:
     for each in found:
         if each.models:
             place = f" at {each.reach.endpoint}" if each.reach.endpoint else ""
-            yield f"{each.reach.provider}{place}:"
+            owner = f" ({whose(each.reach.owner)})" if each.reach.owner else ""
+            yield f"{each.reach.provider}{place}{owner}:"
             yield from (f"  {line}" for line in in_columns([_cells(one) for one in each.models]))
     for each in found:
         if not each.models:

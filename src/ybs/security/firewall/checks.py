@@ -17,6 +17,7 @@ _STANDS_IN = lazy(
 _REPEATED = lazy(rb"(.{1,4}?)\1{5,}", re.DOTALL)
 #: What no word has, so that a text with it and with digits was drawn.
 _HARD = lazy(rb"[bcdfghjklmnpqrstvwxz]{6}|q[b-hj-tv-z]|[jvx][bcdfghjkmnpqrstvwxz]{2}|[a-z]q\b")
+_NO_SIGN = lazy(rb"[0-9A-Za-z]+")
 _RUN = lazy(rb"[A-Z]?[a-z]{3,}|[A-Z]{4,}")
 _CLASS = bytes.maketrans(
     bytes(range(256)),
@@ -71,6 +72,29 @@ def is_random(value: bytes) -> bool:
     return is_drawn and not _is_wordy(value)
 
 
+def _is_drawn(word: bytes, value: bytes) -> bool:
+    """Return whether no name is like the value, for where little says that it is one: a long part of it is random, in more than one place."""
+    if _FOREIGN().search(value):
+        return True
+    if word.startswith((b"pass", b"identified")) and b"_" not in value:
+        return len(value) >= 10 and is_random(value)
+    part = max(_NO_SIGN().findall(value), key=len, default=b"")
+    kinds = part.translate(_CLASS)
+    is_spread = _groups(kinds) >= 3 or changes(part) * 2 >= len(part)
+    return len(value) >= 16 and len(part) >= 12 and is_spread and b"d" in kinds and is_random(part)
+
+
+def _is_drawn_from_all(value: bytes) -> bool:
+    """Return whether the value looks drawn from all signs that there are, blanks too: no sentence and no code changes so often."""
+    kinds = value.translate(_CLASS)
+    size, signs = (
+        len(value),
+        {code for code, kind in zip(value, kinds, strict=True) if kind == ord("s")},
+    )
+    few = min(kinds.count(b"l"), kinds.count(b"u"), 4 * kinds.count(b"d"), len(signs))
+    return size >= 40 and changes(value) * 2 >= size and few * 8 >= size
+
+
 def _groups(kinds: bytes) -> int:
     """Count the groups of digits."""
     return len([group for group in kinds.replace(b"u", b"l").split(b"l") if group])
@@ -102,7 +126,7 @@ _NAME = lazy(rb"[A-Za-z0-9_.$-]{0,50}$")
 #: Names of what is shown to everybody although a word of secrecy stands in them.
 _PUBLIC = lazy(
     rb"public|pubkey|pub_?key|primary|foreign|(?<!bit)bucket|schema|sequence|cache|idx|hot_?key|sort_?key|partition|natural|"
-    rb"issuer|monkey|turkey|keyboard|author|random|csrf|xsrf|accessor|accessib|checksum|digest|integrity|"
+    rb"issuer|monkey|turkey|keyboard|author(?!iz)|random|csrf|xsrf|accessor|accessib|checksum|digest|integrity|"
     rb"thumbprint|fingerprint|object_?key|react|storage_?key|i18n|translation|signature_?key|license|token_?type|"
     rb"tokeni[sz]|x-amz-algorithm|etag|react-key|publishable|idempot|hash",
     re.IGNORECASE,
@@ -118,18 +142,24 @@ _ABOUT = lazy(
 )
 _SECRECY = lazy(rb"(?i:" + WORDS + rb")")
 #: Words that alone say little: the value has to look like a key. `author` and `passage` are other words.
-_WEAK = frozenset((b"key", b"auth", b"pass", b"pwd", b"creds"))
+_WEAK = frozenset(
+    (b"key", b"auth", b"pass", b"pwd", b"creds", b"pat", b"pw", b"psk", b"authorization")
+)
 #: A name that ends so is that of a password, in capitals or in quotes: `DB_PASS=`, `"smtp_pwd":`.
-_PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD)\W|[A-Za-z0-9]_(?i:pass|pwd)\\?[\"'`]")
+_PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD|PW)\W|[A-Za-z0-9]_(?i:pass|pwd|pw)\\?[\"'`]")
+#: Signs that only a value in quotes may have.
+_FOREIGN = lazy(rb"[ (),:;<>\[\]{|}]")
 _UUID = lazy(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CODE = lazy(
     rb"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+[;,]?"  # a.b.c, as code names things
-    rb"|(?:\.{0,2}/|~/|[A-Za-z]:\\)[\w./\\ -]*|https?:.*|[\w-]+\.(?:py|js|ts|json|ya?ml|pem|key|crt|txt|md|html|cer|p12|jks)"
+    rb"|(?:\.[\w.-]{0,20}/|/|~/|[A-Za-z]:\\)[\w./\\ -]*|https?:.*|[\w-]+\.(?:py|js|ts|json|ya?ml|pem|key|crt|txt|md|html|cer|p12|jks)"
 )
 _ESCAPE = lazy(
     rb"\\+(?:u(?:[0-9a-fA-F]{4}|\{\w{1,6}\})|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|[01][0-7]{2}|[^\\]|$)"
 )
-_CLOSED = lazy(rb"[\s\"'`;,)}<&|\\\]]|$")
+_CLOSED = lazy(rb"\.?(?:[\s\"'`;,)}<&|\\\]]|$)")
+#: A longer value is not a name, in bytes.
+_LONGEST_NAME = 64
 #: What stands between a name and its value, and between the parts of an address.
 _GIVES = lazy(rb"[&=:]")
 _DATE = lazy(
@@ -181,16 +211,18 @@ def _is_basic(value: bytes) -> bool:
 
 def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     """Judge a value that was given to a name with a word of secrecy in it."""
-    value = _ESCAPE().sub(b"", match[2]) if b"\\" in match[2] else match[2]
+    value = _ESCAPE().sub(b"", match[3]) if b"\\" in match[3] else match[3]
     value = value.rstrip(b",;.")
-    start, end = match.span(2)
+    start, end = match.span(3)
     name = data[match.start() : start]
     before = _name_before(data, match.start())
-    word, rest = _word_of(name)
+    bare = name if match[2] is None else data[match.start() : match.start(2)]
+    word, rest = _word_of(bare)
     if _PUBLIC().search(before + name) or _ABOUT().match(name, rest):
         return 0
-    # What was rejected as a whole is not looked at from every word in it, but a name in it that is given a value is.
-    go_on = start if _GIVES().search(data, start, end + 1) else end
+    # What was rejected as a whole is not looked at from every word in it, but what may be a name is.
+    is_name = end - start <= _LONGEST_NAME or _GIVES().search(data, start, end + 1)
+    go_on = start if is_name else end
     if not _CLOSED().match(data, end) or value in before + name or _CODE().fullmatch(value):
         return go_on
     if word in _WEAK and _PASSWORD().search(before + name):
@@ -199,7 +231,11 @@ def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     is_spoken = level == "high" and is_quoted and word.startswith((b"pass", b"pwd", b"secret"))
     if not word or not (is_spoken or _is_value(word, value)):
         return go_on
-    return go_on if is_word(value) or _DATE().fullmatch(value) else None
+    says_little = match[2] is not None and not before.startswith(b"-")  # no option of a command
+    if says_little and (before + bare.lower() in _WEAK or not _is_drawn(word, value)):
+        return go_on
+    is_random_text = _FOREIGN().search(value) is not None
+    return go_on if not is_random_text and (is_word(value) or _DATE().fullmatch(value)) else None
 
 
 def _word_of(name: bytes) -> tuple[bytes, int]:
@@ -218,6 +254,8 @@ def _is_value(word: bytes, value: bytes) -> bool:
     """Judge the value by how much the word promises."""
     if _UUID().fullmatch(value):
         return word not in _WEAK
+    if _FOREIGN().search(value):
+        return _is_drawn_from_all(value)
     if word in _WEAK:
         return len(value) >= 16 and is_random(value) and entropy(value) >= 3.2
     if word.startswith(b"pass"):

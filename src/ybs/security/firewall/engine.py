@@ -38,14 +38,30 @@ _OF_KEYS = ("key", "key-end")
 #: How the base64 of a key's file begins.
 PACKED_KEY = b"LS0tLS1CRUdJTi"
 _EDGE = lazy(EDGE)
-#: What a name goes on with, what closes it, letters, and what a sign that gives it a value begins with; bytes of all that at most.
-_NAME, _CLOSING, _LETTERS = WORD + b".", b"\\\"'`])", WORD[10:62]
-_SIGNS = (b"=", b":", b">", b",", b"|", b"?", b".", b"v")
-_MOST_NAME = 240
-#: How a pattern ends that says what may not follow, and how long a token is at most which ends so, in bytes.
-_ENDED, _MOST_ENDED = rb"(?![", 160
 #: No secret is shorter, with the words that make it one, in bytes.
 LEAST_SECRET = 8
+#: What a name goes on with, what closes it, letters, and what a sign that gives it a value begins with; bytes of all that at most.
+_NAME, _CLOSING, _LETTERS = WORD + b".", b"\\\"'`])", WORD[10:62]
+_SIGNS = (b"=", b":", b">", b",", b"|", b"?", b".")
+_MOST_NAME = 240
+#: Of a laxer tie its signs, and what its words begin with; the value behind it has a digit.
+_TIES, _DIGITS, _MOST_WORD = b" \t\r\n\"'`()[]{}:=>|,*?-\\", WORD[:10], 40
+_NUMBERED = WORD[:10] + b" :\t"
+_TIE_WORDS = (
+    b"</",
+    b"&",
+    b"!",
+    b"content",
+    b"default",
+    b"is ",
+    b"by ",
+    b"with ",
+    b"type ",
+    b"str ",
+    b"string ",
+)
+#: How a pattern ends that says what may not follow, and how long a token is at most which ends so, in bytes.
+_ENDED, _MOST_ENDED = rb"(?![", 160
 
 
 class RuleEngine:
@@ -171,7 +187,14 @@ def _may_assign(text: bytes) -> bool:
     """Take a quick look before the pattern, whose making is 3 % of a start: a sign may follow the name, or the word behind it."""
     rest = text.lstrip(_NAME)
     ends = (rest.lstrip(_CLOSING), rest.lstrip(b" \t").lstrip(_LETTERS))
-    return any(end.lstrip(b" \t\r\n\"'").startswith(_SIGNS) for end in ends)
+    if any(end.lstrip(b" \t\r\n\"'").startswith(_SIGNS) for end in ends):
+        return True
+    tied = rest.lstrip(_TIES)
+    said = tied.lstrip(_NUMBERED)[:_MOST_WORD].lower()
+    if b"alue" in said or said.startswith(_TIE_WORDS):
+        return True
+    word = tied.partition(b" ")[0]
+    return len(word) >= LEAST_SECRET and len(word.translate(None, _DIGITS)) < len(word)
 
 
 class _Keys:

@@ -62,7 +62,7 @@ ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 #: Words of secrecy in the names of what values are given to.
-WORDS = rb"token|secret|passw(?:or)?d|passphrase|api[_-]?key|credentials?|creds|key|auth|pwd|pass"
+WORDS = rb"token|secret|passw(?:or)?d|passphrase|api[_-]?key|credentials?|creds|key|auth(?:orization)?|pwd|pass|psk|identified by|(?<=[_-])(?:pat|pw)(?![A-Za-z])"
 
 #: Tokens that stand by themselves, a row for each kind: its name, its anchors, its pattern, and the entropy where that is not 3.
 _TOKENS = r"""
@@ -227,7 +227,6 @@ _MORE = (
     SecretRule("authress-key", (b"sc_", b"ext_", b"scauth_", b"authress_"),
          EDGE + rb"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[\w+/=-]{30,120}", 3.0, least=55),
     SecretRule("maxmind-key", (b"_mmk",), rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk" + END, 3.5, before=ALNUM + b"_", reach=36),
-    SecretRule("freemius-key", (b"secret_key",), rb"(?i:secret_key)[\"']\s{0,5}=>\s{0,5}[\"'](sk_[^\s\"']{29})[\"']", 3.0, everywhere=True),
     SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----", 0.0, "key"),
     SecretRule("private-key", (b"-----end",), rb"-----END[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----", 0.0, "key-end", everywhere=True),
     SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:(?:\d{1,6}[\t:])?[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
@@ -270,17 +269,35 @@ _ESCAPING = b"".join(
     opening + _CHARS + rb"{0,200}+(?>(?:" + escape + _CHARS + rb"{0,200}+){1,20})|"
     for opening, escape in _WITHIN
 )
-_VALUE = rb"(" + _ESCAPING + _CHARS + rb"{8,400})"
+#: What quotes hold with signs in it that end a value elsewhere: no run of letters is as long as a word.
+_QUOTED = (
+    rb"(?<=[\"'])(?=(?:[^\s\"'(),:;<>\[\]{|}\\]{0,40}[ (),:;<>\[\]{|}]){3})"
+    rb"(?>(?:[a-z]{1,7}(?![a-z])|[A-Z]{1,7}(?![A-Z])|[0-9]{1,7}|[ !#-&(-/:-@\[\]-`{-~]{1,7}){8,99})(?=[\"'])|"
+)
+_VALUE = rb"(" + _QUOTED + _ESCAPING + _CHARS + rb"{8,400}(?<!\.))"
+#: What stands between a name and its value where no one sign says so; a line end only behind a sign.
+_LINES = rb"(?:\s|\\[nrt]|(?<=[\n ])[0-9]{1,7}[\t:]){0,40}"  # with numbers, as tools show them
+_TIE = (
+    rb"(?>(?:[ \t]{1,8}|(?:[\"'`)\]}:=>|,*?-]|[(\[{](?=[\s\"'`])){1,4}"
+    + _LINES
+    + rb"|</[\w:.-]{1,40}>"
+    + _LINES
+    + rb"<[\w:.-]{1,40}>|(?i:value|content|default|is|by|with|str|string)(?=\W)"
+    rb"|[&!]{1,2}\w{1,20} |type {0,8}= {0,8}\w{1,12}" + _LINES + rb"){1,8})"
+)
 _ASSIGN = (
-    rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:\\{0,3}[\"'`\])]{1,3}|[ \t](?:[A-Za-z]{2,10})?)?[ \t]{0,8}[\"']?"  # the rest of the name, a type
-    # `name: DB_PASSWORD` and below it `value: …`, too
-    rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|,?\s{0,40}[\"']?value[\"']?[ \t]?[:=]|(?<=[\"'`]),)"
-    rb"[\s=]{0,20}[\"'`\\]{0,4}(?:base64:)?"
+    rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:"  # the rest of the name
+    # a type, and a sign that gives it a value; `name: DB_PASSWORD` and below it `value: ...`, too
+    rb"(?:\\{0,3}[\"'`\])]{1,3}|[ \t](?:[A-Za-z]{2,10})?)?[ \t]{0,8}[\"']?"
+    rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|,?\s{0,40}[\"']?(?i:[\w:]{0,20}value)[\"']?[ \t]?[:=]|(?<=[\"'`]),)[\s=]{0,20}|"
+    # or what says less: signs, blanks, elements, a few words
+    rb"(" + _TIE + rb")"
+    rb")[\"'`\\]{0,4}(?:base64:)?"
 )
 ASSIGNED = SecretRule(
     "assigned-secret",
-    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass"),
-    rb"((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
+    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass", b"psk", b"identified by", b"_pat", b"-pat", b"_pw"),
+    rb"[_-]?((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
     0.0, "assigned", level="normal", everywhere=True,
 )  # fmt: skip
 

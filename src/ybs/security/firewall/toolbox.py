@@ -14,14 +14,20 @@ from ybs.core.lazy import lazy
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Toolbox
 from ybs.core.wrapper import ToolboxWrapper
-from ybs.security.firewall.masking import Firewall
+from ybs.security.firewall.masking import Firewall, member_text
 from ybs.security.firewall.restore import Read, Restorer
+from ybs.security.firewall.rules import WORDS
 from ybs.security.firewall.structs import has_rest_of_key, is_clean, masked
 
 #: What the model reads in place of a result.
 WITHHELD = (
     "[withheld: a private key stands in it, and a part of it could not be masked for certain]"
 )
+
+
+#: The one word of a file, behind the number of its line; a name that ends with a word of secrecy, at the end of a path.
+_ONE_WORD = lazy(r"\s*(?:1\t)?(\S{8,200})\s*")
+_SECRET_FILE = lazy(rf"[\w.-]*(?i:{WORDS.decode()})[\w-]*(?:\.txt)?(?=[\"'\s;|&)\\])")
 
 
 class FirewallToolbox(ToolboxWrapper):
@@ -53,12 +59,19 @@ class FirewallToolbox(ToolboxWrapper):
             result = await self._toolbox.run(restored, live)
         finally:
             live.close()
+        self._learn_word(restored, result)
         if is_clean(self.firewall, result) and not _may_hold_key(result):
             return result
         changes = tuple(map(self._masked_change, result.changes))
         result = replace(result, changes=()) if changes else result
         clean = self._masked_result(result, live)
         return replace(clean, changes=changes) if changes else clean
+
+    def _learn_word(self, call: ToolCall, result: ToolResult) -> None:
+        """Know the one word that a result is for a secret where the call names a file that is called one, as `master.key`."""
+        if word := _ONE_WORD().fullmatch(result.output):
+            for name in _SECRET_FILE().findall(bytes(call.arguments).decode()):
+                self.firewall.mask(member_text(name, word[1]), f"the result of {call.name}")
 
     def _masked_result(self, result: ToolResult, live: "_Live") -> ToolResult:
         clean = masked(self.firewall, result, live.place)

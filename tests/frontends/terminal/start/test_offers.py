@@ -16,6 +16,7 @@ def test_what_was_found_is_said_in_a_few_words() -> None:
         (sized, "ollama, running here, 9.0 GB"),
         (replace(sized, is_large=True), "ollama, 9.0 GB, too large for this machine"),
         (replace(sized, is_far=True), "ollama, runs in its cloud, not on this machine"),
+        (replace(sized, owner="mallory"), "ollama, another user's (mallory)"),
         (replace(file, kind="starter"), "the starter model, on this machine"),
         (file, "a file on this machine, 1.0 MB"),
         (key, "google, key found in GOOGLE_API_KEY"),

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hosts import this_host
 from ybs.config.host import Host
@@ -83,6 +84,24 @@ def test_enter_takes_the_first_and_it_is_written_down_and_said(
     said = "qwen3:14b, ollama. Saved in ~/.config/ybs/config.json; change it with `ybs setup` or /model.\n"
     assert said in shown
     assert shown.endswith("Run `ybs` in the folder of a project to begin.\n")
+
+
+def test_enter_never_takes_another_users_server(
+    servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    servers.append(replace(server("theirs"), owner="mallory"))
+    assert choose(host_with(), reader("", "q")) is None
+    shown = capsys.readouterr().out
+    assert "ollama, another user's (mallory)" in shown
+    assert "running here" not in shown
+    names = [offer.name for offer in find_offers(host_with(KEYS))]
+    assert (names[0] != "theirs", names[-1]) == (True, "theirs")
+    servers.append(server("own"))
+    assert choose(host_with(), reader("")) == {"llm.provider": "ollama", "llm.model": "own"}
+    assert choose(host_with(), reader("theirs")) == {
+        "llm.provider": "ollama",
+        "llm.model": "theirs",
+    }
 
 
 def test_a_number_or_a_name_chooses_and_nonsense_does_not(

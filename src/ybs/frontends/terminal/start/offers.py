@@ -6,7 +6,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ybs.commands.figures import number_in
-from ybs.commands.model_choices import ModelChoice, Settings
+from ybs.commands.model_choices import ModelChoice, Settings, whose
 
 #: Asks for a line; raises EOFError when there is none.
 Read: TypeAlias = Callable[[str], str]
@@ -61,6 +61,8 @@ def detail_of(choice: ModelChoice) -> str:
 
 
 def _facts(choice: ModelChoice) -> str:
+    if choice.owner:
+        return whose(choice.owner)
     if choice.is_far:
         return "runs in its cloud, not on this machine"
     if not choice.size_bytes:

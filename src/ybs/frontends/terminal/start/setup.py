@@ -180,7 +180,9 @@ def find_offers(
                 name=f"download {STARTER}", detail=starter_facts(), ask=partial(fetch_starter, host)
             )
         )
-    return order([offer_of(each) for each in found.served], others)
+    # Another user's server gets all words and code, so it is chosen by its number and never by Enter.
+    others += [offer_of(each) for each in found.served if each.owner]
+    return order([offer_of(each) for each in found.served if not each.owner], others)
 
 
 class _Choice:
