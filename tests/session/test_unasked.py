@@ -216,6 +216,21 @@ async def test_modes_that_do_not_ask_and_grants_run_writable(open_session, make,
 
 
 @both
+async def test_auto_asks_about_nothing_that_the_sandbox_bounds(open_session, make, project) -> None:
+    (project / ".venv").mkdir()
+    session = open_session(make, "auto")
+    loop, hidden = "for f in a b; do echo x >> docs/$f; done", "echo x > .venv/x"
+    for command in ("python3 - <<'E'\nprint(1)\nE", "mkdir -p docs", loop, hidden):
+        assert not (await session.run(command)).is_error
+    # With Landlock more than the project is left open to what may write, so that is asked about.
+    asked = ["mkdir -p docs", loop, hidden] if make is landlock else []
+    assert [each.preview.body for each in session.questions] == asked
+    assert (project / "docs/b").read_text() == (project / ".venv/x").read_text() == "x\n"
+    await session.run("mkdir -p .github/workflows; echo x > .github/workflows/x.yml")
+    assert len(session.questions) == len(asked) + 1
+
+
+@both
 async def test_a_program_of_the_project_is_held_as_any_other(
     open_session, make, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, scripts_in, 
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.commands.writers import IN_GIT, needs_network, writes
+from ybs.security.paths.autorun import part_of
 from ybs.security.policy.rules import ELSEWHERE, Rule, replaces_nothing
 from ybs.security.unicode import hidden_characters
 
@@ -192,6 +193,8 @@ _SETTING = words_in("export declare typeset readonly local env setenv launchctl 
 _WITH_SUBSCRIPTS = _SETTING | words_in("printf read unset test [ wait mapfile readarray")
 _MOVING = words_in("cd pushd chdir")
 _NETWORK = lazy(r"/dev/(?:tcp|udp)/")
+#: Ends the reason to ask about a file that a command shows to write and that no sandbox holds back from being run later.
+_READ_LATER = "which other programs read by themselves"
 _FOREIGN_SCRIPT = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL")
 _LATIN = lazy(r"[A-Za-z]")
 _LETTERS = lazy(r"[^\W\d_]+|.", re.DOTALL)
@@ -205,8 +208,9 @@ class CommandCase:
         self._network = network
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
-        self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
         self.reasons = reasons_to_ask(command, self.reading)
+        self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
+        self.foreseen += tuple(each for each in self.reasons if each.endswith(_READ_LATER))
         self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
 
@@ -361,5 +365,5 @@ def _reach_of(target: str, *, moves: bool) -> str:
     if target[:1] in "~$/" or parts[0] == "..":
         return "outside the project"
     if any(part.startswith(".") and part != "." for part in parts):
-        return "which other programs read by themselves"
+        return _READ_LATER if part_of(list(map(str.lower, parts))) else "which is hidden"
     return "in a folder that is only known when it runs" if moves else ""
