@@ -55,7 +55,7 @@ the test that holds it. ybs itself takes `/command`, `!command` and `@path` from
   understood it. Landlock alone leaves modes, times and flags of files open; for such a command a filter closes them, signals and the network. It opens no unix socket and no pipe that
   lies in the project, by which it could have a program outside do something (`tests/security/test_read_only.py`). What it tried is told by the kernel (a second filter
   passes each attempt to write or connect to ybs), so a program that hides its errors is noticed too; where that is not enough the person is asked (`tests/session/test_unasked.py`,
-  `tests/session/test_consent.py`). In `auto` and `bypass` commands may write.
+  `tests/session/test_consent.py`). In `auto` and `bypass` commands may write; in a full sandbox `auto` asks about what is seen to destroy or to be run later, and not because a command is not understood (`tests/security/test_corpus.py`).
 - **`/tmp`** of a command is the session's own: a private folder in ybs's state folder, on the disk and without a bound of its own, that the
   commands of a session share (with Landlock and on macOS by `$TMPDIR`). It is removed when the session ends, after a kill too, and by the next start
   where the machine stopped; no link in it is followed then (`tests/security/test_scratch.py`). The home folder in the sandbox begins empty: with

@@ -112,7 +112,7 @@ def test_a_link_to_the_project_itself_leaves_no_sandbox_and_runs_nothing(
 ):
     (home / place).parent.mkdir(parents=True, exist_ok=True)
     (home / place).symlink_to(project)
-    with pytest.raises(Refused, match="blocked path"):
+    with pytest.raises(Refused, match="ybs's own files"):
         see(Host.of({"HOME": str(home)}), project)
 
 

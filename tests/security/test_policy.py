@@ -101,7 +101,16 @@ def test_each_mode_decides_as_designed(
         ("accept-edits", "make", "ask"),
         ("auto", "make", "allow"),
         ("auto", "rm -r x", "ask"),
-        ("auto", "$X", "ask"),
+        ("auto", "$X", "allow"),
+        ("auto", "python3 - <<'E'\nprint(1)\nE", "allow"),
+        ("auto", "for f in a b; do echo x >> $f; done", "allow"),
+        ("auto", "echo x > .venv/lib/x", "allow"),
+        ("auto", "echo x > /home/x/y", "allow"),
+        ("auto", "cd a && echo x > b", "allow"),
+        ("auto", "python3 - <<'E'\nimport shutil; shutil.rmtree('a')\nE", "ask"),
+        ("auto", "for f in a b; do rm -r $f; done", "ask"),
+        ("auto", "echo x > .github/workflows/x.yml", "ask"),
+        ("auto", "echo x | tee sub/.envrc", "ask"),
         ("deny", "ls", "allow"),
         ("deny", "make", "deny"),
     ],
@@ -111,6 +120,15 @@ def test_in_a_sandbox_what_is_not_known_to_write_runs_and_auto_asks_about_destru
 ):
     policy = policy_of(mode, find_sandbox=lambda: "full")
     assert word(decide(policy, "run_shell", command=command)) == expected
+
+
+@every_row("sandbox", ["held", "reduced", "none", "off"])
+@every_row("command", ["python3 - <<'E'\nprint(1)\nE", "for f in a; do echo x > $f; done", "$X"])
+def test_where_no_sandbox_bounds_it_what_is_not_understood_is_asked_about_or_only_reads(
+    sandbox: Any, command: str
+):
+    decision = decide(policy_of("auto", find_sandbox=lambda: sandbox), "run_shell", command=command)
+    assert decision == Allow("reading") if sandbox == "held" else isinstance(decision, Ask)
 
 
 def test_a_safe_command_may_have_several_words():

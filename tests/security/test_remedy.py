@@ -1,11 +1,13 @@
 """What a question names as a way to let the call run: the narrowest rule that does, and the strictest mode that does."""
 
 from rows import every_row
+from security.corpus.cases import all_cases
+from security.corpus.judging import decide
 from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Policy, Subject
+from ybs.security.policy.policy import Ask, Deny, Policy, Sandboxing, Subject
 
 
 async def remedies_of(name: str, effect: Effect, subject: Subject) -> list[tuple[str, str]]:
@@ -39,3 +41,11 @@ async def remedies_of(name: str, effect: Effect, subject: Subject) -> list[tuple
 )  # fmt: skip
 async def test_the_narrowest_rule_and_the_strictest_mode_are_named(name, effect, subject, remedies):
     assert await remedies_of(name, effect, subject) == remedies
+
+
+@every_row("sandbox", ["full", "off"])
+def test_in_auto_no_stricter_mode_is_named(sandbox: Sandboxing):
+    commands = [command for family, _, command in all_cases() if family.startswith("S1")]
+    for command in commands:
+        if isinstance(decide(command, "auto", sandbox), Ask):
+            assert isinstance(decide(command, "accept-edits", sandbox), Ask | Deny), command

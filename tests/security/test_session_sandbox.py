@@ -18,6 +18,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
+from ybs.core.remedies import Remedy
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox.attempts import Attempts
 from ybs.security.sandbox.launch import Access, Backend, Launch
@@ -63,6 +64,20 @@ def sandbox(project: Path, backend: Any, *, is_open: bool = False) -> Sandbox:
     made = Sandbox(this_host(), project, is_open=is_open)
     made.backend = backend
     return made
+
+
+def test_in_a_blocked_path_the_setting_is_named_that_opens_it(home: Path) -> None:
+    project = home / ".config" / "nvim"
+    project.mkdir(parents=True)
+    blocked = (str(home / ".config"),)
+    with pytest.raises(Refused, match="lies in a blocked path") as caught:
+        Sandbox(this_host(), project, blocked=blocked).check()
+    (remedy,) = caught.value.remedies
+    assert remedy.value == f"leave {blocked[0]} out of safety.sandbox_blocked_paths in your own settings"  # fmt: skip
+    Sandbox(this_host(), project, blocked=()).check()
+    with pytest.raises(Refused, match="keys or ybs's own files") as caught:
+        Sandbox(this_host(), home / ".ssh", blocked=(str(home / ".ssh"),)).check()
+    assert caught.value.remedies == (Remedy("run_without_sandbox"),)
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,29 @@ async def test_always_stands_for_the_program(open_session, make, project: Path) 
 
 
 @both
+async def test_always_for_a_file_that_a_redirection_writes_stands_for_the_next_one(
+    open_session, make, project: Path
+) -> None:
+    session = open_session(make)
+    (project / "docs").mkdir()
+    session.answer = Answer(is_allowed=True, is_for_session=True)
+    await session.run("mkdir -p docs && echo hi > docs/x.md")
+    assert [each.grant for each in session.questions] == ["run_shell(mkdir *) + run_shell(tee *)"]
+    for command in ("mkdir -p docs && echo other > docs/y.md", "cat main.py >> docs/x.md"):
+        assert not (await session.run(command)).is_error
+    assert len(session.questions) == 1
+    assert (project / "docs/x.md").read_text() == "hi\nkept\n"
+    session.answer = Answer(is_allowed=False)
+    for command in (
+        "echo x > docs/.envrc",
+        "python3 -V > docs/z; python3 -c 1 > docs/z",
+        "echo x > ../x",
+    ):
+        assert (await session.run(command)).is_refused
+    assert len(session.questions) == 4
+
+
+@both
 async def test_what_is_stopped_by_the_network_is_asked_about_with_the_network(open_session, make):
     session = open_session(make)
     session.answer = Answer(is_allowed=False)
@@ -213,6 +236,21 @@ async def test_modes_that_do_not_ask_and_grants_run_writable(open_session, make,
     session.environment.policy.grant("run_shell(touch *)")
     assert not (await session.run("touch sub/granted")).is_error
     assert session.questions == []
+
+
+@both
+async def test_auto_asks_about_nothing_that_the_sandbox_bounds(open_session, make, project) -> None:
+    (project / ".venv").mkdir()
+    session = open_session(make, "auto")
+    loop, hidden = "for f in a b; do echo x >> docs/$f; done", "echo x > .venv/x"
+    for command in ("python3 - <<'E'\nprint(1)\nE", "mkdir -p docs", loop, hidden):
+        assert not (await session.run(command)).is_error
+    # With Landlock more than the project is left open to what may write, so that is asked about.
+    asked = ["mkdir -p docs", loop, hidden] if make is landlock else []
+    assert [each.preview.body for each in session.questions] == asked
+    assert (project / "docs/b").read_text() == (project / ".venv/x").read_text() == "x\n"
+    await session.run("mkdir -p .github/workflows; echo x > .github/workflows/x.yml")
+    assert len(session.questions) == len(asked) + 1
 
 
 @both

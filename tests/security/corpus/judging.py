@@ -6,11 +6,11 @@ from security.corpus.cases import all_cases
 from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import Ask, Decision, Deny, Policy, Sandboxing, Subject
 
 
-def decide(command: str, mode: Mode) -> Decision:
-    policy = Policy(replace(SafetySettings(), mode=mode), find_sandbox=lambda: "full")
+def decide(command: str, mode: Mode, sandbox: Sandboxing = "full") -> Decision:
+    policy = Policy(replace(SafetySettings(), mode=mode), find_sandbox=lambda: sandbox)
     call = ToolCall(id="1", name="run_shell")
     return policy.decide(call, "execute", Preview(title="Run"), Subject(command=command))
 
@@ -21,7 +21,7 @@ def verdict_on(command: str) -> str:
         return "deny"
     if isinstance(decision, Ask) and decision.is_destructive:
         return "destroys"
-    if isinstance(decide(command, "auto"), Ask):
+    if isinstance(decide(command, "auto", "off"), Ask):
         return "doubt"
     return "ask" if isinstance(decision, Ask) else "held"
 

@@ -63,6 +63,8 @@ def planted(project: Path) -> Path:
         ("env X=1 rm big.bin", "big.bin"),
         ("rm ../outside.txt", "outside.txt: it lies outside of the project"),
         ("echo x > ../outside.txt", "outside.txt"),
+        ("for f in big.bin; do echo x > $f; done", "big.bin"),
+        ('for f in node_modules/left/*; do echo x >> "$f"; done', "index.js"),
     ],
 )
 def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named: str):
@@ -98,6 +100,7 @@ def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named
         "cat -i big.bin",
         "cd && rm a.txt",
         "for f in big.bin; do lint $f > report; done",
+        "for f in a.txt app.log; do echo x >> $f; done",
         "f() { rm ../outside.txt; }; f",  # not clear, so nothing is said of what lies outside
     ],
 )

@@ -294,7 +294,7 @@ def look_at_sandbox(host: Host, config: Config) -> Finding:
         )
         return Finding("sandbox", "warning", detail, fix)
     detail = f"{backend.why}; commands are refused"
-    return Finding("sandbox", "error", detail, fix)
+    return Finding("sandbox", "error", detail, next((r.value for r in backend.remedies), fix))
 
 
 def fix_for_backend(why: str, settings: Path = Path("/proc/sys")) -> str:

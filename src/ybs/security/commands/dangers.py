@@ -303,7 +303,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
         yield "rm: deletes every file there"
     if name in _FEEDERS and not _DELETERS.isdisjoint(map(basename, run.words[1:])):
         yield f"{name}: deletes every file that it finds or is given"
-    if name in INTERPRETED or name.endswith("awk"):
+    if name in INTERPRETED or name in _ESCAPES or name.endswith("awk"):
         yield from _dangers_of_code(name, run)
     is_fed = not operands or "-s" in run.words or operands[0] == "/dev/stdin"
     if run.is_piped_into and is_fed and name in INTERPRETERS:
@@ -319,8 +319,9 @@ def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
 
 
 def scripts_in(name: str, words: Sequence[str]) -> list[str]:
-    """Return the scripts of awk among a command's words that run commands."""
-    return [*filter(_AWK_RUNS().search, operands_of(words))] if name.endswith("awk") else []
+    """Return the scripts among a command's words that run commands: those of awk, lines of `_ESCAPES`."""
+    runs = _AWK_RUNS if name.endswith("awk") else _ESCAPES.get(name)
+    return [*filter(runs().search, operands_of(words))] if runs else []
 
 
 def codes_in(run: Command) -> list[str]:

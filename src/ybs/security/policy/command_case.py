@@ -9,6 +9,7 @@ from unicodedata import name as name_of
 from unicodedata import normalize
 
 from msgspec import DecodeError, json
+from msgspec.structs import replace
 
 from ybs.config.schema import SafetySettings
 from ybs.core.lazy import lazy
@@ -18,6 +19,7 @@ from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, scripts_in, 
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading, read
 from ybs.security.commands.writers import IN_GIT, needs_network, writes
+from ybs.security.paths.autorun import part_of
 from ybs.security.policy.rules import ELSEWHERE, Rule, replaces_nothing
 from ybs.security.unicode import hidden_characters
 
@@ -95,7 +97,16 @@ def scope_of(part: Command, *, network: bool = False) -> str:
 
 def parts_to_cover(reading: Reading) -> list[Command]:
     """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
-    return [part for part in reading.parts if not _is_harmless(part)] or reading.parts
+    parts = [each for part in reading.parts for each in _apart(part)]
+    return [part for part in parts if not _is_harmless(part)] or parts
+
+
+def _apart(part: Command) -> Iterator[Command]:
+    """Yield a command, and what writes its output: `> x` is what `tee x` does."""
+    files = [target for target in part.targets if target != "/dev/null"]
+    yield replace(part, targets=[]) if files else part
+    if files:
+        yield Command(["tee", *files], [])
 
 
 def _is_harmless(part: Command) -> bool:
@@ -192,6 +203,8 @@ _SETTING = words_in("export declare typeset readonly local env setenv launchctl 
 _WITH_SUBSCRIPTS = _SETTING | words_in("printf read unset test [ wait mapfile readarray")
 _MOVING = words_in("cd pushd chdir")
 _NETWORK = lazy(r"/dev/(?:tcp|udp)/")
+#: Ends the reason to ask about a file that a command shows to write and that no sandbox holds back from being run later.
+_READ_LATER = "which other programs read by themselves"
 _FOREIGN_SCRIPT = ("CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL")
 _LATIN = lazy(r"[A-Za-z]")
 _LETTERS = lazy(r"[^\W\d_]+|.", re.DOTALL)
@@ -205,8 +218,9 @@ class CommandCase:
         self._network = network
         self.blocked = dangers.blocked_entry(self.reading, safety.blocked_commands)
         self.dangers = dangers.warnings_of(command, self.reading)
-        self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
         self.reasons = reasons_to_ask(command, self.reading)
+        self.foreseen = tuple(each for each in self.dangers if not each.endswith(dangers.FED))
+        self.foreseen += tuple(each for each in self.reasons if each.endswith(_READ_LATER))
         self.needs_network = needs_network(self.reading)
         self._safe = safety.safe_commands
 
@@ -361,5 +375,5 @@ def _reach_of(target: str, *, moves: bool) -> str:
     if target[:1] in "~$/" or parts[0] == "..":
         return "outside the project"
     if any(part.startswith(".") and part != "." for part in parts):
-        return "which other programs read by themselves"
+        return _READ_LATER if part_of(list(map(str.lower, parts))) else "which is hidden"
     return "in a folder that is only known when it runs" if moves else ""

@@ -3,7 +3,8 @@
 The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
 grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. Where the sandbox can hold a command
 to reading, any command runs unasked that way, but for what is known to write, destroys, or goes on in the background; the
-person is asked once it was stopped. So a wrong reading of a command costs nothing.
+person is asked once it was stopped. Where the sandbox is whole, `auto` asks only about what is seen to destroy or to be run
+later. So a wrong reading of a command costs nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -516,7 +517,7 @@ class Policy:
         if case.effect == "read":
             asks = named and self.mode in ("ask", "deny")
             return f"your settings say to ask about {case.name}" if asks else ""
-        if warnings := case.foreseen if self._runs_held(case) else case.warnings:
+        if warnings := case.foreseen if self._is_bounded(case) else case.warnings:
             return warnings[0]
         if case.wants_outside:
             return OUTSIDE
@@ -529,6 +530,10 @@ class Policy:
         if not self._is_held(case) or case.name not in self._safety.require_confirmation:
             return False
         return self.mode != "auto" or self.find_sandbox() == "held"
+
+    def _is_bounded(self, case: Case) -> bool:
+        """Return whether the sandbox bounds the command to reading, or to the project, whatever it does."""
+        return self._runs_held(case) or (case.command is not None and self.find_sandbox() == "full")
 
     def _unasked_by(self, case: Case) -> AllowedBy:
         if case.command is not None and self._runs_held(case):

@@ -130,7 +130,7 @@ class Starter:
 class Backend:
     """What programs are started in; this one, where no sandbox can be had, refuses every command.
 
-    `name` is what the status line says, `why` how it came to be this one. `is_reduced`: what it opens for writing leaves more open
+    `name` is what the status line says, `why` how it came to be this one, `remedies` what helps against that. `is_reduced`: what it opens for writing leaves more open
     than the project, so whoever holds it asks before every command. `holds_reading`: what runs `read_only` without network can
     change and send nothing. `holds_code`: no command can change ybs itself. `places` is what programs see in it.
     """
@@ -140,8 +140,10 @@ class Backend:
     holds_reading: bool = False
     places: "Places | None" = None
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    remedies: Sequence[Remedy] = ()
+
+    def __init__(self, why: str, remedies: Sequence[Remedy] = ()) -> None:
+        self.why, self.remedies = why, remedies
 
     @property
     def holds_code(self) -> bool:

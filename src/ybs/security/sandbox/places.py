@@ -13,6 +13,7 @@ from msgspec import Struct
 from ybs.config.host import Host, is_in_memory, worked_in
 from ybs.config.paths import SYSTEM, TOOLCHAINS
 from ybs.core.errors import Refused
+from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
 from ybs.security.paths.home_links import targets_in
 from ybs.security.paths.path_text import lies_in
@@ -150,11 +151,14 @@ def see(
     hidden = tuple(os.path.realpath(host.expand(str(path), Path(root))) for path in blocked)
     never = tuple(os.path.realpath(path) for path in host.own_places)
     never += tuple(f"{real_home}/{name}" for name in credentials.HOME)
-    hidden = tuple(dict.fromkeys((*hidden, *never)))
     opened = (root, *filter(None, (led_to(path, (root,)) for path in writable)))
     seen = tuple(filter(None, (led_to(path, opened) for path in readable)))
     for folder in (*opened, *seen):
-        _check(folder, real_home, hidden)
+        _check(folder, real_home, never)
+        if blocking := next((path for path in hidden if lies_in(folder, path)), ""):
+            fix = f"leave {blocking} out of safety.sandbox_blocked_paths in your own settings"
+            raise Refused(f"{folder} lies in a blocked path", remedies=(Remedy("do", fix),))
+    hidden = tuple(dict.fromkeys((*hidden, *never)))
     around = [path for folder in opened for path in _of_repository(folder, real_home, hidden)]
     shown = (*SYSTEM, *(f"{real_home}/{name}" for name in TOOLCHAINS), *opened, *seen)
     kept = _kept_in(shown, real_home, opened)
@@ -288,4 +292,4 @@ def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:
     if folder in _NEVER or is_systems:
         raise Refused(f"{folder} belongs to the system; start ybs in the folder of a project.")
     if any(lies_in(folder, path) for path in blocked):
-        raise Refused(f"{folder} lies in a blocked path (safety.sandbox_blocked_paths).")
+        raise Refused(f"{folder} is blocked: keys or ybs's own files are there")

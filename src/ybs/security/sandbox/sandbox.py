@@ -132,7 +132,7 @@ class Sandbox(Starter):
         try:
             return choose(self._places(), self._private_folder(), self.shared_network)
         except Refused as error:
-            return Backend(str(error))
+            return Backend(str(error), error.remedies)
 
     def switch(self, *, is_off: bool) -> None:
         """Have commands run with or without it from now on."""
@@ -207,7 +207,7 @@ class Sandbox(Starter):
         if not self.is_off and self.backend.name == "none":
             raise Refused(
                 f"No command can be run: {self.backend.why}",
-                remedies=(Remedy("run_without_sandbox"),),
+                remedies=self.backend.remedies or (Remedy("run_without_sandbox"),),
             )
 
     def start(
@@ -296,7 +296,7 @@ class Sandbox(Starter):
         )
         if self.state != "full" and not read_only:
             net += "nothing new can be made directly in a folder that holds .git or the like, "
-        written = "nothing can be written" if read_only else "only the project can be written"
+        written = "only $TMPDIR can be written, for this one command" if read_only else "only the project can be written"  # fmt: skip
         if self._has_unseen:
             net += "not all folders of the project could be looked through, so some are read-only for now, "
         return (

@@ -38,7 +38,10 @@ def loss(command: str, folder: Path, roots: Roots) -> str:
     if is_clear:
         touched = _touched(reading.runs, str(folder), roots.host)
     else:
-        touched = _named_anywhere(command, str(folder), roots.host) if names_program else ()
+        may_lose = names_program or any(
+            "$" in target for run in reading.runs for target in run.targets
+        )
+        touched = _named_anywhere(command, str(folder), roots.host) if may_lose else ()
     for path in dict.fromkeys(islice(touched, _MOST_PATHS)):
         if why := _why_unkept(path, roots, is_clear=is_clear):
             shown = roots.show(Path(path))
