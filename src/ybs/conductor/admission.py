@@ -28,6 +28,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import plain as plain_name
+from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.path_text import lies_in, quoted
 from ybs.security.paths.roots import Roots
