@@ -170,7 +170,7 @@ class Admission:
     ) -> dict[str, Clash]:
         """Return the paths that may not reach the project, and why; `show` gives the difference to be shown."""
         found: dict[str, Clash] = {}
-        links = Links(self._origin, self._inside, changes)
+        links = MergedLinks(self._origin, self._inside, changes)
         for change in changes:
             try:
                 self._check_place(change)
@@ -281,7 +281,7 @@ class Admission:
 _MOST_NAMES = 1000
 
 
-class Links:
+class MergedLinks:
     """The links that a merge makes and replaces, by which paths of the project have other names: something may act on one of those later.
 
     So changes are judged by the project as it is and as it will be.
