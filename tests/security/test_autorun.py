@@ -57,8 +57,8 @@ def test_what_is_hidden_in_a_home_folder_is_asked_about_where_that_is_the_projec
     for path in (".cargo/env", ".bashrc.d/x", ".local/bin/git", ".new"):
         assert roots.autorun_part(home / path) == path.partition("/")[0]
     assert roots.autorun_part(home / "notes" / ".config" / "x") == ""
-    inside = home / ".dotfiles"
-    inside.mkdir()
+    inside = home / ".local/src/here"
+    inside.mkdir(parents=True)
     assert Roots(this_host(), inside).autorun_part(inside / ".x") == ""
 
 
