@@ -675,7 +675,7 @@ async def test_hooks_and_rules_mean_each_of_several_files_by_its_place_in_the_pr
 ) -> None:
     (scene.project / "infra").mkdir()
     (scene.project / "infra/b").write_text("old\n")
-    command = 'case "$(cat)" in *\'/infra/b","\'*) exit 2;; esac'
+    command = """grep -q '"file_path":"[^"]*/infra/b"' && exit 2 || exit 0"""
     hooks = [{"type": "command", "command": command, "if": f"Edit(/{scene.project}/infra)"}]
     overrides = {"hooks": {"PreToolUse": [{"matcher": "Edit", "hooks": hooks}]}}
     changes = (["a", "old\n", "new\n"], ["infra/../infra/b", "old\n", "new\n"])
@@ -697,7 +697,7 @@ async def test_a_hooks_yes_counts_where_it_is_one_for_each_of_several_files(
     scene.answer = lambda _: Answer(is_allowed=False)
     yes = {"permissionDecision": "allow", "decision": {"behavior": "allow"}}
     said = json.dumps({"hookSpecificOutput": {"hookEventName": event, **yes}})
-    command = f"case \"$(cat)\" in *'/a\",'*) echo '{said}';; esac"
+    command = f"""grep -q '"file_path":"[^"]*/a"' && echo '{said}' || exit 0"""
     hooks = [{"type": "command", "command": command}]
     first, second = ["a", "old\n", "new\n"], ["b", "old\n", "new\n"]
     await scene.play(
