@@ -1,7 +1,7 @@
 """How two states of a path differ, in words and lines, as people are asked and models are told. What is too large to be shown is said to be, and never passes for nothing."""
 
 from collections.abc import Callable
-from typing import Final, assert_never
+from typing import Final
 
 from ybs.checkpoints.states import State
 from ybs.tools.editing.changes import text_diff
@@ -55,20 +55,15 @@ _FILE: Final = "a file"
 
 
 def _named(state: State, content: bytes | None) -> str:
-    match state.kind:
-        case "absent":
-            return ""
-        case "file":
-            is_text = content is not None
-            return _FILE if is_text else f"a file of {state.size:,} bytes, too large to be shown"
-        case "link":
-            return f"a link to {state.target}"
-        case "folder":
-            return "a folder"
-        case "other":
-            return "what may not be read"
-        case kind:
-            assert_never(kind)
+    if content is not None:
+        return _FILE
+    return {
+        "absent": "",
+        "file": f"a file of {state.size:,} bytes, too large to be shown",
+        "link": f"a link to {state.target}",
+        "folder": "a folder",
+        "other": "what may not be read",
+    }[state.kind]
 
 
 def _mode(before: State, after: State) -> str:
