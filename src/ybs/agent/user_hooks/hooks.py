@@ -101,6 +101,9 @@ class _Transcript:
                 line["isMeta"] = True
             yield msgspec.json.encode(line).decode() + "\n"
 
+    def _whole(self, path: str) -> str:
+        return str(self._folder / path)
+
     def _said(self, message: Message) -> dict[str, Any]:
         match message:
             case UserMessage():
@@ -136,8 +139,7 @@ class _Transcript:
                 yield {"type": "text", "text": part.text}
             elif isinstance(part, ToolCall):
                 arguments = msgspec.json.decode(part.arguments, type=dict[str, Any])
-                whole = lambda path: str(self._folder / path)  # noqa: E731
-                shown = shown_arguments(part.name, arguments, whole)
+                shown = shown_arguments(part.name, arguments, self._whole)
                 yield {
                     "type": "tool_use",
                     "id": part.id,
