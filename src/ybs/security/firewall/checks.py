@@ -76,7 +76,7 @@ def _is_drawn(word: bytes, value: bytes) -> bool:
     """Return whether no name is like the value, for where little says that it is one: a long part of it is random, in more than one place."""
     if _FOREIGN().search(value):
         return True
-    if word.startswith((b"pass", b"identified")) and b"_" not in value:
+    if word.startswith((b"passw", b"identified")) and b"_" not in value:
         return len(value) >= 10 and is_random(value)
     part = max(_NO_SIGN().findall(value), key=len, default=b"")
     kinds = part.translate(_CLASS)
