@@ -168,7 +168,7 @@ TIES = (
     "ENV NPM_AUTH_TOKEN {}", "set -x API_TOKEN {}", 'setx API_TOKEN "{}"', "npm config set //r/:_authToken {}", '#define API_KEY "{}"',
     '<add key="ApiSecret" value="{}" />', "<key>API_SECRET_KEY</key>\n\t<string>{}</string>", '"<key>API_KEY</key>\\n<string>{}</string>"',
     '<meta-data android:name="com.example.API_KEY"\n    android:value="{}"/>', '"ParameterKey": "DbPassword", "ParameterValue": "{}"',
-    '<meta name="api-token" content="{}">', "AZURE_DEVOPS_EXT_PAT={}", "PROD_DB_PW: {}", "psk={}", "'Authorization': '{}'",
+    '<meta name="api-token" content="{}">', "AZURE_DEVOPS_EXT_PAT={}", "'Authorization': '{}'",
     "ALTER ROLE shop WITH LOGIN PASSWORD '{}';", "CREATE USER 'shop'@'%' IDENTIFIED BY '{}';", "requirepass {}", "storePassword '{}'",
     'variable "db_password" {{\n  type    = string\n  default = "{}"\n}}', "password: |\n    {}\n", "tokens:\n  - {}\n", '"tokens": ["{}"]',
     'variable "db_password" {{\n     2\t  type    = string\n     3\t  default = "{}"', "password: |\n     2\t    {}", "password: &pw {}", "token: !!str {}", 'api_key: &str = "{}"', 'ds.setPassword("{}");', "process.env.JWT_SECRET ?? '{}'",

@@ -76,7 +76,7 @@ def _is_drawn(word: bytes, value: bytes) -> bool:
     """Return whether no name is like the value, for where little says that it is one: a long part of it is random, in more than one place."""
     if _FOREIGN().search(value):
         return True
-    if word.startswith((b"pass", b"identified")) and b"_" not in value:
+    if word.startswith((b"passw", b"identified")) and b"_" not in value:
         return len(value) >= 10 and is_random(value)
     part = max(_NO_SIGN().findall(value), key=len, default=b"")
     kinds = part.translate(_CLASS)
@@ -142,11 +142,9 @@ _ABOUT = lazy(
 )
 _SECRECY = lazy(rb"(?i:" + WORDS + rb")")
 #: Words that alone say little: the value has to look like a key. `author` and `passage` are other words.
-_WEAK = frozenset(
-    (b"key", b"auth", b"pass", b"pwd", b"creds", b"pat", b"pw", b"psk", b"authorization")
-)
+_WEAK = frozenset((b"key", b"auth", b"pass", b"pwd", b"creds", b"pat", b"authorization"))
 #: A name that ends so is that of a password, in capitals or in quotes: `DB_PASS=`, `"smtp_pwd":`.
-_PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD|PW)\W|[A-Za-z0-9]_(?i:pass|pwd|pw)\\?[\"'`]")
+_PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD)\W|[A-Za-z0-9]_(?i:pass|pwd)\\?[\"'`]")
 #: Signs that only a value in quotes may have.
 _FOREIGN = lazy(rb"[ (),:;<>\[\]{|}]")
 _UUID = lazy(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

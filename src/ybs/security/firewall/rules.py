@@ -62,7 +62,7 @@ ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 #: Words of secrecy in the names of what values are given to.
-WORDS = rb"token|secret|passw(?:or)?d|passphrase|api[_-]?key|credentials?|creds|key|auth(?:orization)?|pwd|pass|psk|identified by|(?<=[_-])(?:pat|pw)(?![A-Za-z])"
+WORDS = rb"token|secret|passw(?:or)?d|passphrase|api[_-]?key|credentials?|creds|key|auth(?:orization)?|pwd|pass|identified by|(?<=_)pat(?![A-Za-z])"
 
 #: Tokens that stand by themselves, a row for each kind: its name, its anchors, its pattern, and the entropy where that is not 3.
 _TOKENS = r"""
@@ -296,8 +296,8 @@ _ASSIGN = (
 )
 ASSIGNED = SecretRule(
     "assigned-secret",
-    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass", b"psk", b"identified by", b"_pat", b"-pat", b"_pw"),
-    rb"[_-]?((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
+    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass", b"identified by", b"_pat"),
+    rb"_?((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
     0.0, "assigned", level="normal", everywhere=True,
 )  # fmt: skip
 
