@@ -113,7 +113,7 @@ def test_links_of_a_project_in_a_hidden_folder_to_its_own_files_are_its_own(home
     assert named(root) == ["profile"]
 
 
-def test_where_there_are_more_folders_what_any_link_leads_into_is_the_persons(
+def test_where_there_are_more_folders_what_several_links_lead_into_is_the_persons(
     home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(home_links, "_MOST_FOLDERS", 50)
@@ -124,7 +124,11 @@ def test_where_there_are_more_folders_what_any_link_leads_into_is_the_persons(
     linked(home, ".config/039/link", project / "kept")
     linked(home, ".zshrc", home / "zshrc")
     (home / "elsewhere").mkdir()
-    assert named(project) == ["kept", "."]
+    assert named(project) == ["kept"], "one link is no place for settings"
+    forget()
+    linked(home, ".config/038/link", project / "second")
+    linked(home, ".third", project / "third")
+    assert sorted(named(project)) == [".", "kept", "second", "third"]
     assert named(home / "elsewhere") == []
     assert "zshrc" in named(home)
     assert "." not in named(home)

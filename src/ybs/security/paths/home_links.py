@@ -25,6 +25,8 @@ from ybs.security.paths.second_names import Identity, identity, named_again
 _DEEPEST, _DEEPEST_NAMES, _SETTINGS = 3, 2, ".config"
 #: So many hidden folders are looked into, and so many of those that ybs reads, those near their tops first.
 _MOST_FOLDERS = 500
+#: Where there are more hidden folders, a root that so many of their links lead into is one in which the person keeps settings.
+_FEWEST = 3
 
 
 class _Found(Struct):
@@ -40,7 +42,7 @@ def led_into(home: str, path: str, places: tuple[str, ...], root: str) -> tuple[
     """Return what of a root, whose links are resolved, lies in the places, or is led to from there and by links of the home folder.
 
     The first of the places is ybs's own folder, which is closed to tools. A root that lies in one of the others, or is a hidden folder of
-    the home folder or one of settings, is it as a whole, and so is one that a link leads into where there are too many folders to look at.
+    the home folder or one of settings, is it as a whole, and so is one that links lead into where there are too many folders to look at.
     They are looked at once in the life of a process. In the folders of `PATH` (`path`) lie programs, which the person starts on purpose.
     """
     home, own = os.path.realpath(home), os.path.realpath(places[0])
@@ -52,7 +54,8 @@ def led_into(home: str, path: str, places: tuple[str, ...], root: str) -> tuple[
         for link, end in hidden.links.items()
         if end != root and lies_in(end, root) and (is_home or not lies_in(link, root))
     ]
-    is_part = bool(linked and hidden.is_part) or bool((linked or inside) and read.is_part)
+    is_part = bool((linked or inside) and read.is_part)
+    is_part |= hidden.is_part and len(set(linked)) >= _FEWEST
     is_within = any(lies_in(root, end) for end in ends)
     linked += [root] * (_is_top(root, home, hidden) or is_within or (is_part and not is_home))
     several = frozenset(hidden.several | read.several)
