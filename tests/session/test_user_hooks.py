@@ -121,6 +121,27 @@ async def test_conditions_and_shell_results_are_as_hooks_expect(open_session: Op
     assert after["tool_response"]["stdout"] == "two three\n"
 
 
+async def test_a_condition_means_a_command_however_it_is_written(open_session: Open, project: Path):
+    meant = ["make deploy", "make  deploy x", "(make deploy)", "if true; then make deploy; fi"]
+    meant += ["A=1 make deploy", '"make" deploy', "true && make deploy y"]
+    free = ["echo make deploy", "true"]
+    script = [*(call("run_shell", command=command) for command in (*meant, *free)), "Done."]
+    guard = hook("exit 2", "Bash", **{"if": "Bash(make deploy*)"})
+    events = await ran(open_session, script, mode="bypass", **with_hooks(PreToolUse=guard))
+    assert [each.is_refused for each in results(events)] == [True] * len(meant) + [False] * 2
+
+
+async def test_who_keeps_files_from_being_written_keeps_them_from_being_deleted(
+    open_session: Open, project: Path
+):
+    (project / "kept").touch()
+    guard = hook("exit 2", "Edit|Write")
+    script = [call("delete_file", path="kept"), "Done."]
+    events = await ran(open_session, script, mode="bypass", **with_hooks(PreToolUse=guard))
+    assert [each.is_refused for each in results(events)] == [True]
+    assert (project / "kept").exists()
+
+
 async def test_a_condition_means_a_file_however_it_is_spelled(
     open_session: Open, project: Path, home: Path
 ):

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
 from ybs.core.cutting import whole_words
+from ybs.security.commands.wrappers import read as read_command
 from ybs.security.own_programs import IN_PROJECT, WHY_APART
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name as written
+from ybs.security.policy.rules import Rule
 from ybs.tools.external.program import ProgramResult
 from ybs.tools.shell.terminal_text import as_seen
 from ybs.trust.grants import ORIGIN_MARK
@@ -67,6 +69,11 @@ _SECONDS = {("run_shell", "timeout")}
 def names_of(tool: str) -> tuple[str, ...]:
     """Return all names by which a hook may mean a tool."""
     return (tool, *KNOWN.get(tool, _NONE).names)
+
+
+def names_before(tool: str) -> tuple[str, ...]:
+    """Return the names by which hooks before a call mean a tool: who keeps files from being written keeps them from being deleted."""
+    return (*names_of(tool), *(("Write", "Edit") if tool == "delete_file" else ()))
 
 
 def names_of_kind(kind: str) -> tuple[str, ...]:
@@ -166,7 +173,6 @@ MOST_SECONDS = 600.0
 #: Nobody waits long for what happens at the end.
 AT_THE_END_SECONDS = 5.0
 _PLAIN = re.compile(r"[\w|, -]*\Z")
-_SEPARATORS = re.compile(r"&&|\|\||[;|&\n]")
 _CONDITION = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
@@ -215,16 +221,21 @@ class Hook(Struct, frozen=True, kw_only=True):
         if (pattern := found["pattern"]) is None or paths is None:
             return True
         try:
-            if any(map(paths.are_meant_by, _file_patterns(pattern))):
-                return True
+            return _means(pattern, command, paths)
         except re.error:
             return True
-        pattern = pattern.removeprefix("./")
-        if pattern.endswith(":*"):
-            pattern = f"{pattern[:-2]}*"
-        parts = (part.strip() for part in _SEPARATORS.split(command))
-        texts = [command, *paths.spellings, *parts]
-        return any(text and fnmatchcase(text, pattern) for text in texts)
+
+
+def _means(pattern: str, command: str, paths: NamedPaths) -> bool:
+    """Return whether a pattern means a command, however it is written, or one of the files. Raises `re.error`."""
+    if any(map(paths.are_meant_by, _file_patterns(pattern))):
+        return True
+    pattern = pattern.removeprefix("./")
+    if pattern.endswith(":*"):
+        pattern = f"{pattern[:-2]}*"
+    if command and Rule("run_shell", pattern).denies_command(command, read_command(command)):
+        return True
+    return any(text and fnmatchcase(text, pattern) for text in (command, *paths.spellings))
 
 
 def _file_patterns(pattern: str) -> Iterator[str]:

@@ -23,6 +23,7 @@ from ybs.agent.user_hooks.definitions import (
     Source,
     failed,
     merged,
+    names_before,
     names_of,
     names_of_kind,
     own_arguments,
@@ -375,7 +376,7 @@ class UserHooks(TurnHook):
         self, event: EventName, call: HookedCall, sources: Collection[Source] = SOURCES
     ) -> HookAnswer:
         """Ask about a call: once, or about each of its files, as a hook goes by one path. An `allow` is one for all of them."""
-        names = names_of(call.tool)
+        names = names_before(call.tool)
         answers = [
             await self.fire(event, each.facts, names, each, sources) for each in call.by_file
         ]
