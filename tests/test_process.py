@@ -12,6 +12,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "ybs"
 READERS = {
     "providers/local/serve.py": "a process of its own: its variables are those of the host that started it",
     "tools/shell/losses.py": "`~name` is the home folder of another account: the process's HOME is not asked",
+    "trust/reach.py": "likewise",
+    "security/paths/git_settings.py": "likewise",
     "session/options.py": "the host of a program that names none: read once, when a session is opened",
     "providers/http/client.py": "httpx2 takes the proxies of the process, and this asks whether it would",
     "ready_tools/web_search.py": "a program of its own: its variables are those that the person lets it have",

@@ -1,7 +1,7 @@
 """What the person is asked about a sub-agent's changes, in its copy and at the merge: by what a path is in the project, with all of the change, and once."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -18,6 +18,7 @@ from ybs.conductor.overlay import Overlay
 from ybs.conductor.workplaces import Isolation
 from ybs.core.hooks import CallHook, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
+from ybs.security.paths.home_links import hidden_in
 from ybs.testing import call
 
 pytestmark = pytest.mark.integration
@@ -52,6 +53,7 @@ def own_hook(project: Path, home: Path) -> str:
 
 def dotfile(project: Path, home: Path) -> str:
     link(home / ".bashrc", project / "bashrc")
+    hidden_in.cache_clear()  # the row before had the same home folder
     return "bashrc"
 
 
@@ -320,7 +322,7 @@ class Reader(CallHook):
     def __init__(self) -> None:
         self.read: list[dict[str, str]] = []
 
-    async def judge(self, call: ToolCall) -> CallVerdict:
+    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
         self.read.append(json.decode(call.arguments, type=dict[str, str]))
         return CallVerdict()
 

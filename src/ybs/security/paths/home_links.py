@@ -76,7 +76,7 @@ def _is_top(root: str, home: str, hidden: _Found) -> bool:
 def hidden_in(home: str, path: str) -> _Found:
     """Look into the hidden folders of a home folder: into none of what is installed, and no further into caches, builds and repositories."""
     settings, installed = f"{home}/{_SETTINGS}", {f"{home}/{name}" for name in TOOLCHAINS}
-    installed.update(map(os.path.realpath, path.split(os.pathsep)))
+    installed.update(os.path.realpath(each) for each in path.split(os.pathsep) if each[:1] == "/")
     found, pending = _Found(), [home]
     for folder in islice(pending, _MOST_FOLDERS + 1):  # it grows meanwhile
         depth = folder.count("/") - home.count("/")

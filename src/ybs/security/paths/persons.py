@@ -32,7 +32,6 @@ _Started = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
 _WORD = re.compile(r"[\w.+-]+")
 #: Sections of rules, which say what may be done to a file.
 _RULES = ("safety", "permissions")
-_VARIABLE = re.compile(r"\$\{?(\w+)\b\}?")
 #: Variables in which a shell and npm say what they start and where, and those whose folders are looked at otherwise.
 _LEFT_OUT = re.compile(r"_|PATH|npm_.*")
 
@@ -83,7 +82,10 @@ def _startup_files(host: Host) -> Iterator[str]:
 
 @lru_cache(64)
 def _held(folder: str, names: frozenset[str]) -> tuple[str, ...]:
-    return tuple(f"{folder}/{name}" for name in sorted(names) if kind_of(name.lower()) == "held")
+    ours = (
+        name for name in sorted(names) if not name.startswith(".git")
+    )  # `named_by_git` reads git's
+    return tuple(f"{folder}/{name}" for name in ours if kind_of(name.lower()) == "held")
 
 
 def _state(file: str) -> _File:
@@ -107,10 +109,8 @@ def _reached(host: Host, root: str, files: tuple[_File, ...]) -> _Said:
     programs = _programs(host, root)
     found = list[str]()
     for entry in entries:
-        found += named_in(entry, Path(root), host.home)
+        found += named_in(entry, Path(root), host.home, host.environ)
         found += (programs[word] for text in entry for word in _WORD.findall(text) if word in programs)  # fmt: skip
-        given = [_VARIABLE.sub(lambda m: host.environ.get(m[1], m[0]), text) for text in entry]
-        found += named_in(given, Path(root), host.home) if given != entry else ()
     return _Said(tuple(dict.fromkeys(found)), tuple(folders))
 
 
