@@ -215,6 +215,8 @@ def test_a_value_in_quotes_may_have_all_signs(firewall: Firewall) -> None:
     )
     text = f"define( 'AUTH_KEY',         '{value}' );"
     assert firewall.mask(text) == "define( 'AUTH_KEY',         '[ybs:secret:assigned-secret#1]' );"
+    spoken = firewall.mask(f"ENV AUTH_KEY '{value}'")
+    assert spoken == "ENV AUTH_KEY '[ybs:secret:assigned-secret#1]'"
     assert firewall.find(f"key = '{signs}'") == ()
 
 
