@@ -174,7 +174,7 @@ def test_nothing_is_offered_for_what_runs_anything(command: str):
         ("python3 -c 'print(1)'", "python3 can run anything"),
         ("env make", "env runs other programs"),
         ("git -C x push", "git is given options of its own"),
-        ("pytest < x *", "as a rule it would allow more than this command"),
+        ("pytest > x *", "as a rule it would allow more than this command"),
     ],
 )
 def test_where_there_is_no_always_the_question_says_why(command: str, why: str):
@@ -190,7 +190,7 @@ def test_a_rule_that_asks_is_why_there_is_no_always():
 
 
 def test_a_pattern_covers_no_command_with_a_variable_that_says_how_programs_run():
-    policy = Policy(SafetySettings(mode="auto", allow=("run_shell",)), find_sandbox=lambda: "off")
+    policy = Policy(SafetySettings(mode="auto", allow=("run_shell",)), find_sandbox=lambda: "full")
     assert isinstance(run(policy, "PYTHONPATH=/x pytest"), Ask)
     assert run(policy, "PYTHONPATH=. pytest") == Allow(
         "grant"

@@ -34,9 +34,6 @@ from ybs.security.policy.command_case import rules_in, scope_of, scopes_of, why_
         ("docker compose up", ["docker compose *"]),
         ("npx prettier --write .", ["npx prettier *"]),
         ("pytest -c x", ["pytest *"]),
-        ("mkdir -p docs && echo hi > docs/x.md", ["mkdir *", "tee *"]),
-        ("pytest > x 2>/dev/null", ["pytest *", "tee *"]),
-        ("python3 x.py >> out", ["python3 x.py *", "tee *"]),
     ],
 )
 def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
@@ -48,29 +45,13 @@ def test_a_scope_stands_for_a_kind_of_command(text: str, scopes: list[str]):
 @every_row(
     "text",
     [
-        *(
-            "pytest > /x",
-            "echo x > ../y",
-            "pytest > ~/x",
-            "pytest > $X",
-            "pytest < x",
-            "A='b c' pytest",
-            "pytest $X",
-            "pytest $(x)",
-            "(pytest)",
-        ),
+        *("pytest > x", "pytest < x", "A='b c' pytest", "pytest $X", "pytest $(x)", "(pytest)"),
         *("A=/x pytest", "A=../x pytest", "PATH=bin pytest", "LD_PRELOAD=x pytest", "A=$B pytest"),
         *("pytest; LD_PRELOAD=x head", "pytest && PATH=bin ls"),
         *("PYTHONPATH=/x pytest", "PYTHONPATH=.:../x pytest", "NODE_OPTIONS=-rx npm test"),
         *("export A=1 && pytest; eval x", "python3 'a b.py'", "python3 x", "python3 ../x.py"),
         *("python3 -c x.py", "python3 -i x.py", "python3 -", "perl -E x.pl", "node -e x.js"),
-        *(
-            "node -r ./x.js y.js",
-            "python3 x.py < in > out",
-            "bash -c x.sh",
-            "python3",
-            "deno eval x.ts",
-        ),
+        *("node -r ./x.js y.js", "python3 x.py > out", "bash -c x.sh", "python3", "deno eval x.ts"),
         *("pytest ../other", "pytest /etc", "pytest ~/x", "pytest -p x", "pytest --rootdir=/x"),
         *("awk 'BEGIN{system(\"id\")}' x", "awk '{print | \"sh\"}' x", "tar Ixf sh x.tar"),
         *(

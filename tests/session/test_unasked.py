@@ -152,29 +152,6 @@ async def test_always_stands_for_the_program(open_session, make, project: Path) 
 
 
 @both
-async def test_always_for_a_file_that_a_redirection_writes_stands_for_the_next_one(
-    open_session, make, project: Path
-) -> None:
-    session = open_session(make)
-    (project / "docs").mkdir()
-    session.answer = Answer(is_allowed=True, is_for_session=True)
-    await session.run("mkdir -p docs && echo hi > docs/x.md")
-    assert [each.grant for each in session.questions] == ["run_shell(mkdir *) + run_shell(tee *)"]
-    for command in ("mkdir -p docs && echo other > docs/y.md", "cat main.py >> docs/x.md"):
-        assert not (await session.run(command)).is_error
-    assert len(session.questions) == 1
-    assert (project / "docs/x.md").read_text() == "hi\nkept\n"
-    session.answer = Answer(is_allowed=False)
-    for command in (
-        "echo x > docs/.envrc",
-        "python3 -V > docs/z; python3 -c 1 > docs/z",
-        "echo x > ../x",
-    ):
-        assert (await session.run(command)).is_refused
-    assert len(session.questions) == 4
-
-
-@both
 async def test_what_is_stopped_by_the_network_is_asked_about_with_the_network(open_session, make):
     session = open_session(make)
     session.answer = Answer(is_allowed=False)

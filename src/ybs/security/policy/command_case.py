@@ -9,7 +9,6 @@ from unicodedata import name as name_of
 from unicodedata import normalize
 
 from msgspec import DecodeError, json
-from msgspec.structs import replace
 
 from ybs.config.schema import SafetySettings
 from ybs.core.lazy import lazy
@@ -97,16 +96,7 @@ def scope_of(part: Command, *, network: bool = False) -> str:
 
 def parts_to_cover(reading: Reading) -> list[Command]:
     """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
-    parts = [each for part in reading.parts for each in _apart(part)]
-    return [part for part in parts if not _is_harmless(part)] or parts
-
-
-def _apart(part: Command) -> Iterator[Command]:
-    """Yield a command, and what writes its output: `> x` is what `tee x` does."""
-    files = [target for target in part.targets if target != "/dev/null"]
-    yield replace(part, targets=[]) if files else part
-    if files:
-        yield Command(["tee", *files], [])
+    return [part for part in reading.parts if not _is_harmless(part)] or reading.parts
 
 
 def _is_harmless(part: Command) -> bool:
