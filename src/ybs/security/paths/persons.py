@@ -4,7 +4,6 @@ One answer for all who ask: file tools ask about it, the sandbox holds it for co
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -17,6 +16,7 @@ from ybs.config.document import LARGEST_BYTES
 from ybs.config.host import Host, asked_for
 from ybs.config.paths import PERSONS_HOOKS, PERSONS_PLACES, SYSTEM_FILE
 from ybs.config.tree import is_list, is_object
+from ybs.core.lazy import lazy
 from ybs.security.paths.autorun import kind_of
 from ybs.security.paths.folder_index import listed
 from ybs.security.paths.git_settings import Folders, named_by_git
@@ -29,11 +29,11 @@ from ybs.security.paths.whole_paths import loaded_in, spelled_out, ways_named
 _File = tuple[str, tuple[int, ...]]
 #: The steps of the ways that are named, and what is loaded wherever it stands in the text.
 _Started = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
-_WORD = re.compile(r"[\w.+-]+")
+_WORD = lazy(r"[\w.+-]+")
 #: Sections of rules, which say what may be done to a file.
 _RULES = ("safety", "permissions")
 #: Variables in which a shell and npm say what they start and where, and those whose folders are looked at otherwise.
-_LEFT_OUT = re.compile(r"_|PATH|npm_.*")
+_LEFT_OUT = lazy(r"_|PATH|npm_.*")
 
 
 def named_by_settings(
@@ -110,7 +110,7 @@ def _reached(host: Host, root: str, files: tuple[_File, ...]) -> _Said:
     found = list[str]()
     for entry in entries:
         found += named_in(entry, Path(root), host.home, host.environ)
-        found += (programs[word] for text in entry for word in _WORD.findall(text) if word in programs)  # fmt: skip
+        found += (programs[word] for text in entry for word in _WORD().findall(text) if word in programs)  # fmt: skip
     return _Said(tuple(dict.fromkeys(found)), tuple(folders))
 
 
@@ -127,7 +127,7 @@ def _started(host: Host, root: str, files: tuple[_File, ...]) -> Iterator[str]:
 def _named_at_start(host: Host, root: str, files: tuple[_File, ...]) -> _Started:
     home = str(host.home)
     script = spelled_out("\n".join(os.fsdecode(_content(file)) for file, state in files if state))
-    given = (each for name, each in host.environ.items() if not _LEFT_OUT.fullmatch(name))
+    given = (each for name, each in host.environ.items() if not _LEFT_OUT().fullmatch(name))
     ways = ways_named("\n".join((script, *given)), home, root)
     return tuple(dict.fromkeys(ways)), tuple(loaded_in(script, home, root))
 

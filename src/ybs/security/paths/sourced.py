@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.path_text import lies_in
 
@@ -19,20 +20,18 @@ _State: TypeAlias = tuple[int, ...]
 #: So much is read of a file, and so many are followed.
 _MOST_BYTES, _MOST_FILES = 64_000, 100
 #: How a shell calls the folder that it works in, or that its file lies in.
-_HERE = re.compile(
-    r"\$(?:PWD\b|\{PWD\}|\((?:pwd|dirname [^()]*|git rev-parse --show-toplevel)\))[\"']?/"
-)
-_HOME = re.compile(r"\$(?:HOME|\{HOME\})[\"']?/")
+_HERE = lazy(r"\$(?:PWD\b|\{PWD\}|\((?:pwd|dirname [^()]*|git rev-parse --show-toplevel)\))[\"']?/")
+_HOME = lazy(r"\$(?:HOME|\{HOME\})[\"']?/")
 _WORD = r"[\"']?([^\s\"'`;&|()<>#$=-][^\s\"'`;&|()<>$]*)"
 #: What sources a file, where a command or the value of an entry begins (`pre: source ./env.sh`). `dotenv` alone means `.env`.
-_SOURCES = re.compile(
+_SOURCES = lazy(
     r"(?:(?:^|[;&|({`]|\b(?:then|do|else)\s|[:-]\s)[ \t]*|[\"'])"
     rf"(?:(?:\.|source(?:-file|_env(?:_if_exists)?)?)[ \t]+{_WORD}"
     rf"|(?:load_)?dotenv(?:_if_exists)?(?=[\s;&|)]|$)(?:[ \t]+{_WORD})?)",
     re.MULTILINE,
 )
 #: What runs one: an interpreter, or a path in the place of a program, which is one in a shell's file alone.
-_RUNS = re.compile(
+_RUNS = lazy(
     r"(?:^|[;&|(`]|\b(?:then|do|else|if|eval|exec)\s)[ \t]*"
     rf"(?:(?:(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl)[ \t]+(?:-[a-bd-ln-zA-Z]+[ \t]+)*{_WORD}"
     r"|([\w.~-]*/[\w./@+-]+)(?![\w./@+=|-]))",
@@ -111,8 +110,8 @@ def _words_in(path: str, *, is_of_shell: bool) -> list[str]:
     data: bytes | None = None
     with suppress(OSError, ValueError):
         data = read_beginning(os.path.realpath(path), _MOST_BYTES)
-    text = _HOME.sub("~/", _HERE.sub("./", (data or b"").decode(errors="replace")))
-    found = [word or alone or ".env" for word, alone in _SOURCES.findall(text)]
+    text = _HOME().sub("~/", _HERE().sub("./", (data or b"").decode(errors="replace")))
+    found = [word or alone or ".env" for word, alone in _SOURCES().findall(text)]
     if is_of_shell:
-        found += [script or program for script, program in _RUNS.findall(text)]
+        found += [script or program for script, program in _RUNS().findall(text)]
     return found
