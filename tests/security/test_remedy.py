@@ -1,5 +1,7 @@
 """What a question names as a way to let the call run: the narrowest rule that does, and the strictest mode that does."""
 
+import pytest
+
 from rows import every_row
 from security.corpus.cases import all_cases
 from security.corpus.judging import decide
@@ -43,6 +45,7 @@ async def test_the_narrowest_rule_and_the_strictest_mode_are_named(name, effect,
     assert await remedies_of(name, effect, subject) == remedies
 
 
+@pytest.mark.integration
 @every_row("sandbox", ["full", "held", "reduced", "none", "off"])
 def test_in_auto_no_stricter_mode_is_named(sandbox: Sandboxing):
     for command in (command for _, _, command in all_cases()):
