@@ -33,7 +33,7 @@ class NamedPaths:
     def _paths(self) -> tuple[str, ...]:
         """Each path as named and as used, whole."""
         folder = str(self._roots.folder)
-        asked = (os.path.normpath(os.path.join(folder, _read(name))) for name, _ in self._named)  # noqa: PTH118
+        asked = (os.path.normpath(os.path.join(folder, _read(name))) for name, _ in self._named)  # noqa: PTH118 - texts throughout
         return tuple(dict.fromkeys((*asked, *(str(used) for _, used in self._named))))
 
     @cached_property
@@ -115,7 +115,7 @@ def _split(pattern: str, project: str, home: str) -> tuple[str, str, str]:
     name = "".join(f"{part}/" for part in fixed)
     if name.startswith("~/"):
         name = f"{home}{name[1:]}"
-    start = re.sub(r"\A/+", "/", os.path.normpath(os.path.join(project, name)))  # noqa: PTH118
+    start = re.sub(r"\A/+", "/", os.path.normpath(os.path.join(project, name)))  # noqa: PTH118 - texts throughout
     return start, _fold(start), rest
 
 
