@@ -18,25 +18,20 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 has_uv() { command -v uv >/dev/null 2>&1; }
 
-# Prints the interpreter to use: of those that are 3.11 or newer and can make an environment the first, or one that is
-# quicker by far (pyenv builds without the optimisation that distributions use). $PYTHON names one of your own.
+# Prints the first interpreter that is 3.11 or newer and can make an environment. The system's comes first: distributions
+# build theirs with optimisation, pyenv does not. $PYTHON names one of your own.
 find_python() {
-    best= least=
-    for name in ${PYTHON:-python3 /usr/bin/python3 python3.13 python3.12 python3.11 python3.14}; do
+    needs=ensurepip
+    if has_uv; then needs=sys; fi
+    for name in ${PYTHON:-/usr/bin/python3 python3 python3.13 python3.12 python3.11 python3.14}; do
         path=$(command -v "$name" 2>/dev/null) || continue
-        needs=ensurepip
-        if has_uv; then needs=sys; fi
-        taken=$("$path" -c "import $needs; $PROBE" 2>/dev/null) || continue
-        if [ -z "$best" ] || [ $((taken * 4)) -lt $((least * 3)) ]; then best=$path least=$taken; fi
+        if "$path" -c "import sys, $needs; sys.exit(sys.version_info < (3, 11))" 2>/dev/null; then
+            printf '%s\n' "$path"
+            return
+        fi
     done
-    [ -n "$best" ] && printf '%s\n' "$best"
+    return 1
 }
-
-# How many microseconds a little work takes; the best of many tries.
-PROBE='
-import sys, timeit
-assert sys.version_info >= (3, 11)
-print(int(min(timeit.repeat("for i in range(3000): seen[i % 99] = str(i)", "seen = {}", number=1, repeat=40)) * 1e6))'
 
 is_usable() { [ -x "$venv/bin/python" ] && "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
