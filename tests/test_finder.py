@@ -181,9 +181,20 @@ def test_compiled_files_elsewhere_or_by_content_or_of_optimized_code_are_pythons
 
 
 @pytest.mark.integration
-def test_a_start_loads_no_second_typing() -> None:
+def test_a_start_loads_nothing_that_msgspec_hardly_uses() -> None:
     code = "import sys; from ybs.finder import load_msgspec; load_msgspec(); import msgspec; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
     assert "msgspec" in loaded
     assert "typing_extensions" not in loaded
+    assert "platform" not in loaded
+
+
+@pytest.mark.integration
+def test_what_was_left_out_for_msgspec_is_there_for_others() -> None:
+    code = (
+        "import uuid; from ybs.finder import load_msgspec; load_msgspec(); import platform, typing_extensions, msgspec;"
+        "print(platform.system(), typing_extensions.Protocol is not None, msgspec.json.decode(b'1'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [os.uname().sysname, "True", "1"]

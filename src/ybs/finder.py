@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib._bootstrap_external import MAGIC_NUMBER
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from marshal import loads
-from types import CodeType, ModuleType
+from types import CodeType, ModuleType, SimpleNamespace
 
 #: What a compiled file begins with that belongs to a source of some time and size: the version, and no flags.
 _BEGINNING = MAGIC_NUMBER + bytes(4)
@@ -34,14 +34,22 @@ def is_installed() -> bool:
 
 
 def load_msgspec() -> None:
-    """Load msgspec without typing_extensions: Python's own `typing` has all that it takes from there, and is loaded already."""
-    if "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # pyright: ignore[reportArgumentType] - Python's way to say that there is none
+    """Load msgspec without what it loads for little.
+
+    Of typing_extensions, which Python's own `typing` has as well, and is loaded already; and, by way of `uuid`, of `platform`, for the
+    name of the system.
+    """
+    missing: dict[str, object] = {
+        "typing_extensions": None,  # Python's way to say that there is none
+        "platform": SimpleNamespace(system=lambda: os.uname().sysname),
+    }
+    stand_ins = {name: each for name, each in missing.items() if name not in sys.modules}
+    sys.modules.update(stand_ins)  # pyright: ignore[reportCallIssue, reportArgumentType]
     try:
         import_module("msgspec")
     finally:
-        del sys.modules["typing_extensions"]
+        for name in stand_ins:
+            del sys.modules[name]
 
 
 class ModuleFinder:

@@ -185,6 +185,8 @@ def _is_long(word: bytes, least: int) -> bool:
 
 def _may_assign(text: bytes) -> bool:
     """Take a quick look before the pattern, whose making is 3 % of a start: a sign may follow the name, or the word behind it."""
+    if text[:4].lower() == b"_pat" and text[4:5].isalpha():  # `file_pattern`
+        return False
     rest = text.lstrip(_NAME)
     ends = (rest.lstrip(_CLOSING), rest.lstrip(b" \t").lstrip(_LETTERS))
     if any(end.lstrip(b" \t\r\n\"'").startswith(_SIGNS) for end in ends):

@@ -76,7 +76,8 @@ def has_rest_of_key(value: object) -> bool:
     """Return whether a part of a private key may have been left beside its placeholder."""
     texts: list[str] = []
     _gather(value, texts)
-    return any(_KEY_BEGINS().search(text) or _has_tail(text) for text in texts)
+    marked = [text for text in texts if "private-key#" in text or "PRIVATE KEY" in text]
+    return any(_KEY_BEGINS().search(text) or _has_tail(text) for text in marked)
 
 
 def _has_tail(text: str) -> bool:

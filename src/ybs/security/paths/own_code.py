@@ -148,7 +148,7 @@ def _links(folder: str) -> Iterator[str]:
         elif (
             each.name.isidentifier()
             and each.is_dir()
-            and not os.path.lexists(f"{each.path}/__init__.py")
+            and not os.access(f"{each.path}/__init__.py", os.F_OK)
         ):
             yield from _links(each.path)
 

@@ -6,7 +6,6 @@ not require, and a `*.pth` too) become files of their own, once for each install
 """
 
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -17,8 +16,9 @@ import msgspec
 
 from ybs.config import private_file
 from ybs.core.errors import ConfigError
+from ybs.core.lazy import lazy
 
-_NAME = re.compile(r"[\w.-]+")
+_NAME = lazy(r"[\w.-]+")
 _READ = (".py", ".pyc", ".so", ".pth", "entry_points.txt", "METADATA")
 #: Of packages that ybs does not require; libraries for learning machines are larger, and nothing of ybs loads them.
 _LARGEST_BYTES = 50_000_000
@@ -107,4 +107,4 @@ def _modules(site: Path) -> Iterator[Path]:
 
 def _names(required: Iterable[str], *, with_extras: bool) -> Iterator[str]:
     wanted = (each for each in required if with_extras or "extra ==" not in each)
-    return (found[0] for found in map(_NAME.match, wanted) if found)
+    return (found[0] for found in map(_NAME().match, wanted) if found)

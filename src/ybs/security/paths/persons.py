@@ -30,6 +30,9 @@ _File = tuple[str, tuple[int, ...]]
 #: The steps of the ways that are named, and what is loaded wherever it stands in the text.
 _Started = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
 _WORD = lazy(r"[\w.+-]+")
+_ADDRESS = lazy(r"https?://[\w.:/@%?=&+-]*")
+#: Where a whole path may begin in a text, or what stands for one.
+_MAY_BE_WHOLE = lazy(r"(?<![\w.*)}>-])/|-\w/|[~$`]")
 #: Sections of rules, which say what may be done to a file.
 _RULES = ("safety", "permissions")
 #: Variables in which a shell and npm say what they start and where, and those whose folders are looked at otherwise.
@@ -102,15 +105,13 @@ def _reached(host: Host, root: str, files: tuple[_File, ...]) -> _Said:
     trees = [_read(file) for file, state in files if state]
     entries = [entry for tree in trees for entry in _entries(tree)]
     folders = [str(path) for tree in trees for path in _search_paths(tree, host)]
-    if not entries:
-        return _Said((), tuple(folders))
-    from ybs.trust.reach import named_in  # with the first of the person's own settings
-
-    programs = _programs(host, root)
-    found = list[str]()
+    words = {word for entry in entries for text in entry for word in _WORD().findall(text)}
+    found = list(_programs(host, root, words))
     for entry in entries:
-        found += named_in(entry, Path(root), host.home, host.environ)
-        found += (programs[word] for text in entry for word in _WORD().findall(text) if word in programs)  # fmt: skip
+        if any(_MAY_BE_WHOLE().search(_ADDRESS().sub("", text)) for text in entry):
+            from ybs.trust.reach import named_in  # most settings name a model and its server
+
+            found += named_in(entry, Path(root), host.home, host.environ)
     return _Said(tuple(dict.fromkeys(found)), tuple(folders))
 
 
@@ -176,18 +177,12 @@ def _search_paths(tree: Any, host: Host) -> Iterator[Path]:
             yield from _search_paths(value, host)
 
 
-def _programs(host: Host, root: str) -> dict[str, str]:
-    """Return the programs in a root, by the names under which PATH leads to them."""
-    found = dict[str, str]()
+def _programs(host: Host, root: str, words: Iterable[str]) -> Iterator[str]:
+    """Yield the programs in a root to which PATH leads by one of the words."""
     for folder in host.environ.get("PATH", "").split(os.pathsep):
         is_inside = lies_in(os.path.realpath(folder), root)
-        try:
-            with os.scandir(folder) as entries:
-                names = [each.name for each in entries if is_inside or each.is_symlink()]
-        except OSError:
-            continue
-        for name in names:
-            real = os.path.realpath(f"{folder}/{name}")
-            if lies_in(real, root) and os.path.isfile(real):  # noqa: PTH113 - texts throughout
-                found.setdefault(name, real)
-    return found
+        for path in (f"{folder}/{word}" for word in words):
+            if is_inside or os.path.islink(path):  # noqa: PTH114 - texts throughout
+                real = os.path.realpath(path)
+                if lies_in(real, root) and os.path.isfile(real):  # noqa: PTH113
+                    yield real
