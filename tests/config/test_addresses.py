@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from pathlib import Path
+from pwd import getpwuid
 from types import SimpleNamespace
 
 import pytest
@@ -25,8 +26,8 @@ def test_localhost_is_where_a_server_of_the_persons_listens(host: str, monkeypat
         port = server.getsockname()[1]
         found = ["::1", "127.0.0.1"] if ":" in host else ["127.0.0.1", "::1"]
         assert loopback_hosts(port) == found
-    monkeypatch.setattr(addresses, "_LOCALHOST", {"a": ("/none", ()), "b": ("/none", ())})
-    assert loopback_hosts(port) == ["a", "b"]
+    monkeypatch.setattr(addresses, "_TABLES", ("/none",))
+    assert loopback_hosts(port) == ["127.0.0.1", "::1"]
 
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
@@ -39,11 +40,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
     files = tmp_path / "tcp", tmp_path / "tcp6"
     for file in files:
         file.write_text(HEAD)
-    known = {
-        "127.0.0.1": (str(files[0]), ("0100007F", "0" * 8)),
-        "::1": (str(files[1]), ("0" * 24 + "01000000", "0" * 32)),
-    }
-    monkeypatch.setattr(addresses, "_LOCALHOST", known)
+    monkeypatch.setattr(addresses, "_TABLES", tuple(map(str, files)))
     return files
 
 
@@ -70,3 +67,25 @@ def test_a_server_at_all_addresses_answers_at_each(tables: tuple[Path, Path]) ->
     tables[1].write_text(HEAD + ROW.format("0" * 32, 8080, 54321))
     places = ("127.0.0.1", "::1", "localhost", "127.0.0.2")
     assert [other_user_at(place, 8080) for place in places] == ["54321"] * 4
+
+
+@pytest.mark.parametrize("address", ["0100007F", "0" * 8])
+def test_a_server_of_ipv6_at_an_address_of_ipv4_is_seen(tables: tuple[Path, Path], address: str):
+    tables[1].write_text(HEAD + ROW.format(f"{'0' * 16}FFFF0000{address}", 8080, 54321))
+    assert other_user_at("127.0.0.1", 8080) == "54321"
+    assert other_user_at("::1", 8080) == ""
+    assert loopback_hosts(8080) == ["127.0.0.1", "::1"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux says who listens")
+def test_the_system_writes_such_an_address_that_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_INET6) as server:
+        server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        server.bind(("::ffff:127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            name = getpwuid(os.getuid()).pw_name
+            monkeypatch.setattr(addresses, "_PEOPLE", (range(2**32),))
+            monkeypatch.setattr(os, "getuid", lambda: 54321)
+            assert other_user_at("127.0.0.1", port) == name

@@ -2,7 +2,10 @@
 
 import re
 
-from ybs.session.injection import spoken
+import pytest
+
+from ybs.core.messages import UserMessage
+from ybs.session.injection import injection, spoken, to_type
 
 
 def numbers(first: int, last: int) -> str:
@@ -27,3 +30,13 @@ def test_of_output_that_is_whole_the_middle_is_cut_once() -> None:
     assert text.count("left out") == 1
     short = spoken({"stdout": "a\n", "stderr": "b", "exit_code": 1, "timed_out": False}, 10_000)
     assert short == "Exit code: 1\n\nOutput:\na\n\nStderr:\nb"
+
+
+@pytest.mark.parametrize(
+    ("command", "line"), [("make", "!make"), ("!pip install x", "! !pip install x"), ("", "!")]
+)
+def test_a_command_of_the_sandbox_comes_back_as_one_whatever_it_begins_with(
+    command: str, line: str
+) -> None:
+    message = UserMessage.of(injection(command, "Exit code: 0"), origin="shell")
+    assert to_type(message) == line

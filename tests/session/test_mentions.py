@@ -24,6 +24,7 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.policy import Policy
 from ybs.session.attachments import MOST_FILES, UNSURE, Attacher, NotSent
+from ybs.session.composer import Composer
 from ybs.session.mentions import (
     NOTHING,
     MentionReading,
@@ -349,6 +350,32 @@ async def test_a_long_text_names_nothing_outside_without_one_question(desk, proj
     assert "a note" in await desk.text("see @~/notes.md")
     assert "a note" in await desk.text(long, {"~/notes.md", str(shot)})
     assert desk.asked == []
+
+
+async def test_what_was_asked_about_is_asked_about_again_where_the_words_come_back(desk, home):
+    for name in ("notes.md", "other.md"):
+        (home / name).write_text("a note\n")
+    shot = home / "shot.png"
+    shot.write_bytes(png())
+    composer = Composer(lambda _: desk.attacher, desk.tell)
+    long = "one of many lines\n" * 12 + f"see @~/notes.md {shot}"
+    await composer.compose(long)
+    composer.note_given_back(long)
+    for words, attached in (
+        ("see @~/notes.md:1.", 0),
+        (f"and {shot} of @~/other.md", 1),
+        (long, 0),
+    ):
+        desk.asked.clear()
+        sent = await composer.compose(words)
+        assert len(sent.content) == 1 + attached
+        (question,) = desk.asked
+        assert "other.md" not in question.preview.title
+    unsent = "more\n" * 12 + "@~/other.md"
+    composer.note_given_back(unsent, unsent)
+    desk.asked.clear()
+    await composer.compose("see @~/other.md")
+    assert len(desk.asked) == 1
 
 
 async def test_of_very_many_files_outside_one_question_names_all(desk, home):

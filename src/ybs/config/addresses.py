@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -83,11 +84,15 @@ def is_loopback(host: str) -> bool:
     return _numbers(host)[:1] == [127] or host == "0.0.0.0"  # noqa: S104 - compared only
 
 
-#: What `localhost` means, with the table in which Linux says who listens there or at all addresses, and how it writes these.
+#: The tables in which Linux says who listens where.
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_MAPPED, _ALL, _ALL6 = "0" * 16 + "FFFF0000", "0" * 8, "0" * 32
+#: What `localhost` means, with how those write the addresses at which a server answers there, also as IPv4 in IPv6: the first that somebody listens at.
 _LOCALHOST = {
-    "127.0.0.1": ("/proc/net/tcp", ("0100007F", "0" * 8)),
-    "::1": ("/proc/net/tcp6", ("0" * 24 + "01000000", "0" * 32)),
+    "127.0.0.1": (("0100007F", f"{_MAPPED}0100007F", _ALL, f"{_MAPPED}{_ALL}"), (_ALL6,)),
+    "::1": (("0" * 24 + "01000000", _ALL6),),
 }
+_ELSEWHERE = ((_ALL, f"{_MAPPED}{_ALL}"), (_ALL6,))
 _LISTENS = "0A"
 
 
@@ -98,7 +103,8 @@ def loopback_hosts(port: int) -> list[str]:
     """
     trusted = {os.getuid(), 0}
     return sorted(
-        _LOCALHOST, key=lambda host: not trusted.issuperset(_listening(host, port) or {-1})
+        _LOCALHOST,
+        key=lambda host: not trusted.issuperset(_listening(_LOCALHOST[host][:1], port) or {-1}),
     )
 
 
@@ -109,9 +115,11 @@ _PEOPLE = range(1_000, 60_000), range(65_536, 2**32 - 1)
 def other_user_at(host: str, port: int) -> str:
     """Return the name of another person who uses this machine and whose server listens there; empty where there is none, or the system does not say. It reads files."""
     place = loopback_hosts(port)[0] if host == "localhost" else host
-    # A server at all addresses of IPv6 answers at 127.0.0.1, too.
-    users = next(filter(None, (_listening(each, port) for each in (place, "::1"))), ())
-    others = [user for user in users if user != os.getuid() and any(user in r for r in _PEOPLE)]
+    others = [
+        user
+        for user in _listening(_LOCALHOST.get(place, _ELSEWHERE), port)
+        if user != os.getuid() and any(user in r for r in _PEOPLE)
+    ]
     return _name_of(min(others)) if others else ""
 
 
@@ -124,16 +132,21 @@ def _name_of(user: int) -> str:
         return str(user)
 
 
-def _listening(host: str, port: int) -> set[int]:
-    """Return the users whose servers listen there, as far as the system tells."""
-    table, addresses = _LOCALHOST.get(host, ("", ()))
-    wanted = {f"{address}:{port:04X}" for address in addresses}
+def _listening(places: Iterable[Iterable[str]], port: int) -> set[int]:
+    """Return the users whose servers listen at the first of the places at which any does, as far as the system tells."""
+    rows = [line.split() for table in _TABLES for line in _lines_of(table)]
+    for addresses in places:
+        wanted = {f"{address}:{port:04X}" for address in addresses}
+        if users := {int(row[7]) for row in rows if row[3] == _LISTENS and row[1] in wanted}:
+            return users
+    return set()
+
+
+def _lines_of(table: str) -> list[str]:
     try:
-        lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        return Path(table).read_text(encoding="ascii").splitlines()[1:]
     except OSError:
-        return set()
-    rows = (line.split() for line in lines)
-    return {int(row[7]) for row in rows if row[3] == _LISTENS and row[1] in wanted}
+        return []
 
 
 def is_local(host: str) -> bool:

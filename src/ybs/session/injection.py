@@ -43,8 +43,13 @@ def as_words(words: str) -> str:
 
 
 def as_typed(words: str) -> str:
-    """Return words as the person typed them: of an injection the command alone."""
-    return f"!{command_of(words)}" if words.startswith((DONE, FAILED)) else words
+    """Return words as the person typed them: of an injection the command alone, or its first line."""
+    return shell_line(command_of(words)) if words.startswith((DONE, FAILED)) else words
+
+
+def shell_line(command: str) -> str:
+    """Return the line that runs a command in the sandbox, whatever it begins with: `!!` would begin one of the person's own shell."""
+    return f"! {command}" if command.startswith("!") else f"!{command}"
 
 
 def denial_of(content: str) -> str:

@@ -109,6 +109,14 @@ def given_back(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
     return replace(named, mentions=tuple(mentions), pictures=pictures)
 
 
+def with_unsure(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
+    """Return what words name, of which it is sure what has nothing to do with these paths."""
+    read = [[reading.path for reading in each.readings] for each in named.mentions]
+    read += [[each] for each in named.pictures]
+    sure = (path for each in read if not set(paths).intersection(each) for path in each)
+    return replace(named, anywhere=frozenset(sure))
+
+
 def named_in_said(words: str, linked: Collection[str] | None = None) -> NamedInWords:
     """Return what words name that the person sends. In a long text, or where `linked` is given, only what is linked is sure to be meant."""
     named = named_in(words)

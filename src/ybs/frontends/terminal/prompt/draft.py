@@ -36,7 +36,7 @@ class PromptDraft(Buffer):
         """What is typed, with all that was pasted."""
         folded = self.text.strip()
         if folded.startswith("!") and has_folded(folded[1:2]):
-            folded = f"! {folded[1:]}"  # whatever the paste begins with, it runs in the sandbox
+            folded = f"! {folded[1:]}"  # as `shell_line`: whatever the paste begins with, it runs in the sandbox
         words = self.pastes.expand(_BROKEN.sub("\ufffd", folded)).strip()
         # Who pastes cannot see how it begins.
         is_hidden = has_folded(folded[:1]) and words.startswith(("/", "!"))
