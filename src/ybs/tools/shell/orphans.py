@@ -4,13 +4,13 @@ This needs /proc, so elsewhere only the group is ended. A program that empties i
 any more is not found; only a sandbox holds such a one.
 
 A command in a sandbox could exchange a folder for a link while a program outside of it opens a path there. So a path is only
-`lent` to one while no command runs that may change files on the way.
+`lent` to one while no command runs that may change files on the way, or is `held`: those that run stand still meanwhile.
 """
 
 import asyncio
 import os
 import signal
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.places import lies_in
+from ybs.tools.shell.freezing import freeze, thaw
 
 VARIABLE = "RUN_BY_YBS"
 _SHORT_SECONDS = 1.0  # numbers may begin again from 1 while a longer one runs
@@ -34,13 +35,16 @@ _lock = Lock()
 #: The folders that running commands may change files in, and the paths that are lent.
 _changing: "WeakKeyDictionary[CommandMark, tuple[str, ...]]" = WeakKeyDictionary()
 _lent: list[str] = []
+#: The first process of each command; of those that stand still how many want that, and which processes were stopped for it.
+_first: "WeakKeyDictionary[CommandMark, int]" = WeakKeyDictionary()
+_frozen: dict["CommandMark", tuple[int, frozenset[int]]] = {}
 
 
 @contextmanager
 def lent(path: str) -> Generator[bool]:
     """Yield whether no command in a sandbox may change what a path leads to; then none begins before this ends."""
     with _lock:
-        is_still = not any(lies_in(path, each) for all_ in _changing.values() for each in all_)
+        is_still = not any(_any_lies_in((path,), folders) for folders in _changing.values())
         if is_still:
             _lent.append(path)
     try:
@@ -48,6 +52,45 @@ def lent(path: str) -> Generator[bool]:
     finally:
         if is_still:
             _lent.remove(path)
+
+
+@contextmanager
+def held(paths: Collection[str]) -> Generator[bool]:
+    """Yield whether no command in a sandbox can change what paths lead to before this ends: those that could stand still, and none begins."""
+    with _lock:
+        changing = [mark for mark, folders in _changing.items() if _any_lies_in(paths, folders)]
+        taken = [mark for mark in changing if _hold(mark)]
+        _lent.extend(paths)
+    try:
+        yield len(taken) == len(changing)
+    finally:
+        with _lock:
+            for path in paths:
+                _lent.remove(path)
+            for mark in taken:
+                _let_go(mark)
+
+
+def _any_lies_in(paths: Iterable[str], folders: Iterable[str]) -> bool:
+    return any(lies_in(path, folder) for folder in folders for path in paths)
+
+
+def _hold(mark: "CommandMark") -> bool:
+    count, stopped = _frozen.get(mark, (0, None))
+    if stopped is None and (first := _first.get(mark)) is not None:
+        stopped = freeze(first)
+    if stopped is None:
+        return False
+    _frozen[mark] = (count + 1, stopped)
+    return True
+
+
+def _let_go(mark: "CommandMark") -> None:
+    count, stopped = _frozen.pop(mark)
+    if count > 1:
+        _frozen[mark] = (count - 1, stopped)
+    else:
+        thaw(stopped)
 
 
 class CommandMark(Struct, frozen=True, weakref=True):
@@ -76,10 +119,14 @@ class CommandMark(Struct, frozen=True, weakref=True):
 
     def _has_begun(self, folders: tuple[str, ...]) -> bool:
         with _lock:
-            if any(lies_in(path, folder) for path in _lent for folder in folders):
+            if _any_lies_in(_lent, folders):
                 return False
             _changing[self] = folders
             return True
+
+    def started(self, first: int) -> None:
+        """Say which process the command has begun with."""
+        _first[self] = first
 
     def end_all(self, shell: int, seconds: float) -> int:
         """Kill all processes that carry the mark, and return how many there were.

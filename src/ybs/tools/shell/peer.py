@@ -57,6 +57,7 @@ class Peer:
         except OSError as error:
             raise ToolError(f"it cannot be started: {error.strerror or error}") from error
         self._process = process
+        self._mark.started(process.pid)
         self._watch.begin(process.pid)
         self._tasks = [asyncio.create_task(self._listen(process))]
         return process

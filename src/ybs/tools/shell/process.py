@@ -258,6 +258,7 @@ class Shell:
         process = None
         try:
             process = _spawn(command, pump.writing_ends)
+            command.mark.started(process.pid)
             command.watch.begin(process.pid)
             pump.listen()
             return cls(process, pump, command)

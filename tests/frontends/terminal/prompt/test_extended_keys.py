@@ -18,6 +18,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from rows import every_row
 from screen import YBS
+from ybs.frontends.terminal.prompt import extended_keys
 from ybs.frontends.terminal.prompt.extended_keys import (
     ASK,
     TAKE_BACK,
@@ -142,6 +143,36 @@ def test_the_end_of_a_paste_within_it_is_a_part_of_it() -> None:
             parser.feed(sent[start : start + size])
         keys = [(press.key, press.data) for press in found]
         assert keys == [(Keys.BracketedPaste, "one!!rm\r two"), (Keys.ControlM, "\r")], size
+
+
+def test_what_comes_right_behind_a_paste_belongs_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[KeyPress] = []
+    now = [100.0]
+    monkeypatch.setattr(extended_keys, "monotonic", lambda: now[0])
+    parser = KeyParser(found.append, settles_seconds=0.1)
+    pieces = (
+        "\x1b[200~one\x1b[201~\x15\r!!touch ra",  # nothing is pending: more pieces come later
+        "n\r\x1b[201~ two",
+        "\x1b[13u\x1b[5;7R\x1b[A",  # Enter, an answer of the terminal, a key
+        "\x1b[200~three\x1b[201~",
+        "\r",
+    )
+    for piece in pieces:
+        parser.feed(piece)
+        now[0] += 0.05
+    keys = [(press.key, press.data) for press in found]
+    assert keys == [
+        (Keys.BracketedPaste, "one"),
+        (Keys.BracketedPaste, "\x15\r!!touch ra"),
+        (Keys.BracketedPaste, "n\r two"),
+        (Keys.CPRResponse, "\x1b[5;7R"),
+        (Keys.BracketedPaste, "three"),
+        (Keys.ControlM, "\r"),
+    ]
+    now[0] += 0.1
+    found.clear()
+    parser.feed("x\r")
+    assert [press.key for press in found] == ["x", Keys.ControlM]
 
 
 def test_a_paste_of_megabytes_is_read_within_the_time_limit() -> None:

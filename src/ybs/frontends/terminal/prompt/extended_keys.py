@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from fcntl import ioctl
 from functools import partial
 from termios import FIONREAD
+from time import monotonic
 from typing import TypeAlias, cast
 
 from prompt_toolkit.input import Input
@@ -45,6 +46,10 @@ _SHIFT, _ALT, _CTRL, _META = 1, 2, 4, 32
 _FOREIGN = 8 | 16  # the keys of the desktop
 _ENTERS, _TAB, _ESCAPE, _BACKSPACES = (13, 57414), 9, 27, (8, 127)
 _PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
+#: What comes so soon behind the end of a paste belongs to it: it may hold ends of its own, and come in pieces. Enter alone is one, as
+#: programs send it behind a paste.
+_SETTLES_SECONDS = 0.1
+_ENTER = "\r"
 _PRIVATE = range(0xE000, 0xF900)
 _C1, _SURROGATES = range(0x80, 0xA0), range(0xD800, 0xE000)
 #: Keys of the number block that have no text.
@@ -113,7 +118,9 @@ def read_extended(put_in: Input) -> None:
     """Have an input understand what is sent for such keys, and take long pastes in time."""
     if isinstance(put_in, Vt100Input):
         put_in.vt100_parser = KeyParser(
-            put_in.vt100_parser.feed_key_callback, partial(pending_bytes, put_in)
+            put_in.vt100_parser.feed_key_callback,
+            partial(pending_bytes, put_in),
+            settles_seconds=_SETTLES_SECONDS if os.isatty(put_in.fileno()) else 0.0,
         )
 
 
@@ -141,14 +148,19 @@ class KeyParser(Vt100Parser):
     typed_ahead = 0
 
     def __init__(
-        self, feed_key_callback: Callable[[KeyPress], None], pending: Callable[[], int] = int
+        self,
+        feed_key_callback: Callable[[KeyPress], None],
+        pending: Callable[[], int] = int,
+        settles_seconds: float = 0.0,
     ) -> None:
         self._pending = pending  # how much has come and was not read yet
+        self._settles_seconds = settles_seconds  # how soon behind a paste belongs to it
         super().__init__(feed_key_callback)
 
     def reset(self, request: bool = False) -> None:
         """Begin anew."""
         self._begun = ""
+        self._settled_at = 0.0
         self._forget_paste()
         super().reset(request)
 
@@ -161,6 +173,8 @@ class KeyParser(Vt100Parser):
         if self.typed_ahead:
             data = self._with_enters(data)
         if not self._in_bracketed_paste:
+            if monotonic() < self._settled_at and data != _ENTER:
+                data = self._without_rest(data)
             keys, begin, paste = (self._begun + data).partition(_PASTE_BEGIN)
             self._begun = ""
             if not begin and (found := _BEGUN.search(keys)):
@@ -181,7 +195,17 @@ class KeyParser(Vt100Parser):
         text, end, rest = "".join(self._pieces).rpartition(_PASTE_END)
         self._forget_paste()
         super().feed(text.replace(_PASTE_END, "") + end)
+        self._settled_at = monotonic() + self._settles_seconds
         self.feed(rest)
+
+    def _without_rest(self, data: str) -> str:
+        """Take what belongs to the paste before; return what does not: what the terminal says, and the next paste."""
+        rest, begin, paste = data.partition(_PASTE_BEGIN)
+        said = "".join(found[0] for found in _WHOLE.finditer(rest) if _READ.match(found[0]))
+        if text := _WHOLE.sub("", rest):
+            super().feed(_PASTE_BEGIN + text + _PASTE_END)
+            self._settled_at = monotonic() + self._settles_seconds
+        return said + begin + paste
 
     def _with_enters(self, data: str) -> str:
         """Put Enter in place of the new lines that were made of it."""
