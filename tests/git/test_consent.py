@@ -136,6 +136,13 @@ async def test_a_yes_is_not_for_another_repository_at_the_path_and_a_no_is(here:
         assert await consent.given(here, (), "") == said
 
 
+def test_a_yes_is_for_the_repository_that_is_restored_from_a_backup(here: Path):
+    keep(this_host(), here, may_commit=True)
+    kept = here.parent.rename(here.parent.with_name("kept"))
+    shutil.copytree(kept, here.parent)
+    assert recall(this_host(), here) is not None
+
+
 @every_row("is_older", [True, False])
 def test_a_yes_of_an_earlier_version_is_for_a_repository_that_was_there_by_then(here, is_older):
     keep(this_host(), here, may_commit=True)

@@ -168,14 +168,32 @@ def test_another_repository_in_the_same_folder_is_asked_about(project: Path):
     assert not looked_at(project).is_trusted
 
 
-def test_a_folder_of_a_repository_that_another_branch_lacks_is_not_asked_about(project: Path):
+@pytest.mark.parametrize("asks", [True, False])
+def test_another_folder_at_a_path_below_a_repository_is_asked_about(project: Path, *, asks: bool):
+    put(project, ".git/description", "Unnamed repository")
+    inner = project / "part"
+    begin = (lambda: quiet(inner)) if asks else inner.mkdir
+    begin()
+    give(this_host(), looked_at(inner))
+    put(project, "src/a.py", "x = 1")
+    assert looked_at(inner).is_trusted
+    kept = inner.rename(inner.with_name("kept"))
+    begin()
+    assert looked_at(inner).changes == (REPLACED,)
+    shutil.rmtree(inner)
+    kept.rename(inner)
+    assert looked_at(inner).is_trusted
+
+
+def test_a_folder_below_a_repository_is_not_trusted_below_another_one(project: Path):
     put(project, ".git/description", "Unnamed repository")
     inner = project / "part"
     quiet(inner)
     give(this_host(), looked_at(inner))
-    shutil.rmtree(inner)
-    quiet(inner)
-    assert looked_at(inner).is_trusted
+    project.rename(project.with_name("kept"))
+    put(project, ".git/description", "Unnamed repository")
+    project.with_name("kept").joinpath("part").rename(inner)
+    assert not looked_at(inner).is_trusted
 
 
 def test_where_the_file_system_does_not_say_when_a_folder_was_made_its_number_tells(project, monkeypatch):  # fmt: skip

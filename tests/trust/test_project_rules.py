@@ -123,6 +123,19 @@ def keep_some(project: Path) -> None:
         ProjectRules(this_host(), project).add(kind, kind)
 
 
+def test_in_another_folder_at_a_path_below_a_repository_they_only_deny(project: Path):
+    begin(project, is_repository=True)
+    inner = project / "part"
+    inner.mkdir()
+    keep_some(inner)
+    assert ProjectRules(this_host(), inner).record.allow == ("allow",)
+    inner.rename(inner.with_name("kept"))
+    inner.mkdir()
+    rules = ProjectRules(this_host(), inner)
+    assert (rules.record.grants, rules.record.allow, rules.record.deny) == ((), (), ("deny",))
+    assert "another folder lies at its path now" in rules.warning
+
+
 @pytest.mark.parametrize("is_repository", [True, False])
 def test_in_another_folder_at_the_path_they_only_deny_until_one_is_kept_there(
     project: Path, *, is_repository: bool

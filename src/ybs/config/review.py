@@ -84,7 +84,7 @@ class Review(Struct, frozen=True, kw_only=True):
     @property
     def asks_for_nothing(self) -> bool:
         """Whether trust in it would be about no file and no words, so that nobody has to see any."""
-        return not (self.files or self.items)
+        return not (self.files or self.items or self.problem)
 
     @property
     def needs_question(self) -> bool:

@@ -10,8 +10,8 @@ from ybs.guards.loops import DIFFERENTLY, said_since
 FAILED_BEFORE_PIVOT = 3
 FAILED_BEFORE_STOP = 12
 PIVOT = (
-    "Nothing has worked in your last {count} steps. Stop and read the errors above. Find out why before the next "
-    "call, then take another way. If you cannot, say in plain text what is in the way."
+    "Every call of your last {count} steps failed or was refused. Stop and read the results above. Find out why "
+    "before the next call, then take another way. If you cannot, say in plain text what is in the way."
 )
 STOPPED = "Stopped: every tool call of the last {count} steps failed or was refused."
 EMPTY = "Your last message was empty. Go on with the task, or say in plain text that you are done."

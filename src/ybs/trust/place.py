@@ -26,19 +26,23 @@ _FIELDS = (("=I", 0), ("=q", 0x50), ("=I", 0x58))
 def place_of(host: Host, folder: Path) -> str:
     """Return what tells a folder from another one at the same path: its number, when it was made, and when git began in it. Raises OSError."""
     facts = folder.stat()
-    return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_begun_at(host, folder)}"
+    return f"{facts.st_dev}:{facts.st_ino}:{made_at(folder)}:{_repository_of(host, folder)[1]}"
 
 
 def lies_there(host: Host, place: str, folder: Path) -> bool:
     """Return whether the folder that had this `place_of` lies at the path still, and no other one.
 
-    A repository is told by when it began, so it may be moved or restored from a backup; another folder by when it was made, or by its
-    number where the file system does not say.
+    The top of a repository, and its `.git`, are told by when it began, so it may be moved or restored from a backup. Any other folder
+    is told by when it was made, or by its number where the file system does not say; a repository around it must be the same, too.
     """
     number, made, begun = map(int, place.split(":")[1:])
-    if begun and (now := _begun_at(host, folder)):
+    top, now = _repository_of(host, folder)
+    if begun and now:
         is_cut = not (begun % _SECOND and now % _SECOND)  # many backups know whole seconds only
-        return now == begun or (is_cut and now // _SECOND == begun // _SECOND)
+        if now != begun and not (is_cut and now // _SECOND == begun // _SECOND):
+            return False
+        if folder in (top, top / ".git"):
+            return True
     try:
         now = made_at(folder)
         return now == made if now and made else folder.stat().st_ino == number
@@ -60,8 +64,8 @@ def is_kept_for(host: Host, folder: Path, place: str, kept_ns: int) -> bool:
     return made > 0 and max(made, begun) <= kept_ns
 
 
-def _begun_at(host: Host, folder: Path) -> int:
-    """Return when the repository around a folder began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
+def _repository_of(host: Host, folder: Path) -> tuple[Path, int]:
+    """Return the top of the repository that a folder is or lies in, and when that began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
     home = host.home.resolve()
     for each in (folder, *folder.parents):
         if home.is_relative_to(each):
@@ -70,15 +74,15 @@ def _begun_at(host: Host, folder: Path) -> int:
             with suppress(OSError):
                 facts = (each / name).lstat()
                 if stat.S_ISREG(facts.st_mode):
-                    return facts.st_mtime_ns
-    return 0
+                    return each, facts.st_mtime_ns
+    return folder, 0
 
 
 def made_at(folder: Path) -> int:
     """Return when a folder was made, in nanoseconds; 0 where the file system does not say. A number is given again once it is free. Raises OSError."""
     if sys.platform != "linux":
         return int(getattr(folder.stat(), "st_birthtime", 0) * _SECOND)
-    import ctypes  # it takes some milliseconds, and few projects are trusted that are no repositories
+    import ctypes  # it takes some milliseconds, and most trusted projects are the top of a repository
 
     facts = ctypes.create_string_buffer(256)  # statx(2)
     statx = getattr(ctypes.CDLL(None), "statx", None)

@@ -187,8 +187,6 @@ def _commands_of(path: str, folder: str, file: ProjectFile) -> str:
 def lines_of(review: Review) -> list[str]:
     """Say it all, a line each: what is wanted, and how it differs from what was trusted before."""
     lines = [f"{item.place}: {item.words}" for item in review.items]
-    if review.asks_for_nothing:
-        lines = ["This project asks for nothing that needs your trust."]
     for use in review.variables:
         state = "granted" if use in review.granted else "not granted"
         state = "never: it is the key of a provider" if review.is_key(use) else state
@@ -203,14 +201,13 @@ def lines_of(review: Review) -> list[str]:
 
 def state_of(review: Review, *, is_trusted: bool) -> str:
     """Return what follows from the decision, also for the person's own programs."""
-    wants = not review.asks_for_nothing
-    if is_trusted:
-        said = (
-            "Trusted as it is now. If any of it changes, ybs asks again." if wants else "Trusted."
-        )
-        return f"{said} Your own MCP servers, hooks and tools start in this project."
-    said = "Not trusted, so all of this is ignored." if wants else "Not trusted."
-    return f"{said} Your own MCP servers, hooks and tools start outside of this project."
+    where = "in" if is_trusted else "outside of"
+    own = f"Your own MCP servers, hooks and tools start {where} this project"
+    if review.asks_for_nothing:
+        said = "Trusted" if is_trusted else "Not trusted"
+        return f"{said}. {own}; its own files ask for nothing."
+    as_it_is = "Trusted as it is now. If any of it changes, ybs asks again."
+    return f"{as_it_is if is_trusted else 'Not trusted, so all of this is ignored.'} {own}."
 
 
 def words_in(value: Any) -> Iterator[str]:

@@ -21,12 +21,12 @@ OWN = "Your own MCP servers, hooks and tools start"
 def test_trust_is_shown_given_and_taken_back(project: Path, capsys: pytest.CaptureFixture[str]):
     assert trust(this_host(), "show", project) == 0
     assert trust(this_host(), "give", project) == 0
-    nothing = "This project asks for nothing that needs your trust.\n"
-    outside = f"Not trusted. {OWN} outside of this project. Trust it with: ybs trust give\n"
-    inside = f"Trusted. {OWN} in this project.\n"
-    assert capsys.readouterr().out == nothing + outside + nothing + inside
+    nothing = "this project; its own files ask for nothing."
+    outside = f"Not trusted. {OWN} outside of {nothing} Trust it with: ybs trust give\n"
+    inside = f"Trusted. {OWN} in {nothing}\n"
+    assert capsys.readouterr().out == outside + inside
     trust(this_host(), "show", project)
-    assert capsys.readouterr().out == nothing + inside
+    assert capsys.readouterr().out == inside
     (project / ".ybs.json").write_text('{"hooks": {"start": ["./x\\u001b[2J"]}}')
     wish = '.ybs.json: runs programs at start: "./x\\u001b[2J"\n'
     trust(this_host(), "show", project)
@@ -74,7 +74,9 @@ def test_trust_is_data_for_programs(project: Path, capsys: pytest.CaptureFixture
 def test_what_cannot_be_trusted_is_an_error(project: Path, capsys: pytest.CaptureFixture[str]):
     (project / ".mcp.json").symlink_to("/etc/hostname")
     trust(this_host(), "show", project)
-    assert "cannot be trusted: .mcp.json is a link" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.startswith("This project cannot be trusted: .mcp.json is a link")
+    assert said.count("\n") == 1
     with pytest.raises(ConfigError, match="cannot be trusted"):
         trust(this_host(), "give", project)
 

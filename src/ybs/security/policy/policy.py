@@ -220,9 +220,8 @@ class Case:
         meant = subject.command or paths or bytes(self.call.arguments).decode()
         exact = f"{self.name}({'*' if subject.is_alike else meant})" + self.place
         changes = self.name in _CHANGING and self.effect in ("write", "edit") and subject.paths
-        return (
-            [f"{self.name}(**)", exact] if changes and all(map(is_open, subject.paths)) else [exact]
-        )
+        is_open_all = bool(changes) and all(map(is_open, subject.paths))
+        return [f"{self.name}(**)", exact] if is_open_all else [exact]
 
     @property
     def offered_grant(self) -> str:
@@ -257,13 +256,9 @@ class Case:
         elif self.outside == "needed":
             withheld = "what runs outside the sandbox is asked about each time"
         grant = "" if by_rule or self.outside == "needed" else self.offered_grant
-        warnings = self.warnings
-        if self.wants_network:
-            warnings = (NETWORK, *warnings)
-        if self.wants_outside:
-            warnings = (OUTSIDE, *warnings)
-        if by_rule:  # first, for a hook's reason takes its place
-            warnings = (reason, *warnings)
+        # A rule's reason comes first, for a hook's takes its place.
+        more = (reason, by_rule), (OUTSIDE, self.wants_outside), (NETWORK, self.wants_network)
+        warnings = (*(words for words, is_meant in more if is_meant), *self.warnings)
         # Where the way out is only offered, it is looked for once that was taken.
         is_named = self.outside == "needed" or self.subject.looks
         if is_named and (changed := self.subject.find_changed(self.subject.looks)):
@@ -464,10 +459,7 @@ class Policy:
     def _refusal(self, case: Case) -> str:
         for stored, rule in self.rules.of("deny").items():
             if case.is_touched_by(rule):
-                return (
-                    f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. "
-                    "Find another way, or ask the person."
-                )
+                return f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. Find another way, or ask the person."
         if case.blocked:
             return (
                 f"The command is blocked ({case.blocked!r} in safety.blocked_commands) and is refused in "
@@ -502,9 +494,8 @@ class Policy:
         """Return why a command that the person's own settings let run outside the sandbox does not; empty where it may, None where they do not name it."""
         if not (self._outside and case.command and case.subject.offers_outside):
             return None
-        if self.mode == "deny" or case.subject.folder or case.warnings:
-            return None
-        if not case.command.may_leave(self._outside):
+        is_asked = self.mode == "deny" or case.subject.folder or case.warnings
+        if is_asked or not case.command.may_leave(self._outside):
             return None
         if not self._trusts_project():
             return _NOT_TRUSTED
@@ -605,5 +596,4 @@ class Policy:
             return "the model has not read this file in this session"
         if case.effect == "edit":
             return BY_MODE if is_named or self.asks_before_edits else ""
-        asks = is_named or case.name not in BUILT_IN
-        return BY_MODE if asks else ""
+        return BY_MODE if is_named or case.name not in BUILT_IN else ""
