@@ -41,6 +41,8 @@ from ybs.security.policy.rules import rule_of
         ("curl http://localhost.evil.com", "curl needs the network"),
         ("ruff format .", "ruff format changes something"),
         ("curl x", "curl needs the network"),
+        ("nc -z localhost 80", "nc reaches a server on this machine"),
+        ("rsync -a x y", "rsync changes files"),
         ("find . -exec rm {} +", "rm changes files"),
         *(
             (text, "")

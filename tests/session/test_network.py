@@ -68,7 +68,7 @@ async def test_a_yes_can_give_the_network_once(project: Path, open_session: Open
     assert not second.success
     assert "hello" not in second.output
     assert [each.offers_network for each in person.questions] == [True, True]
-    assert person.questions[0].network_grant == "run_shell(./fetch *) with network"
+    assert person.questions[0].network_grant == "run_shell(./fetch) with network"
 
 
 async def test_always_with_network_is_for_this_command_alone(project, open_session):
@@ -81,7 +81,24 @@ async def test_always_with_network_is_for_this_command_alone(project, open_sessi
             await session.send("fetch it")
     assert [each.success for each in events.of(ToolFinished)] == [True, True, False]
     assert len(person.questions) == 2
-    assert events.of(ConfirmationAnswered)[0].grant == "run_shell(./fetch *) with network"
+    assert events.of(ConfirmationAnswered)[0].grant == "run_shell(./fetch) with network"
+
+
+async def test_always_with_network_of_one_host_covers_no_other(project, open_session):
+    hosts = [
+        call("run_shell", command=f"./fetch -h 127.0.0.{last}", network=True) for last in (1, 1, 9)
+    ]
+    async with listening() as port, OpenAIServer([*hosts, "done"]) as server:
+        fetching(project, port)
+        session, events = open_session(server, sandbox=True)
+        async with session:
+            always = Answer(is_allowed=True, is_for_session=True)
+            person = Person(session, always, Answer(is_allowed=False))
+            await session.send("fetch it")
+    assert [each.success for each in events.of(ToolFinished)] == [True, True, False]
+    assert [each.grant for each in person.questions] == [
+        f"run_shell(./fetch -h 127.0.0.{last}) with network" for last in (1, 9)
+    ]
 
 
 async def test_where_a_command_has_the_network_anyway_nothing_is_offered(project, open_session):

@@ -68,7 +68,7 @@ def grant_text(question: Question | OpenQuestion, *, with_network: bool = False)
     preview = question.preview
     command = unabridged(preview if isinstance(preview, str) else preview.body).strip()
     if command and f"({command})" in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):
-        return f"this very command{', with network' * with_network}"
+        return f"this very command{', with network' * rule.endswith(' with network')}"
     rule = rule.replace("\n", " ")
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 

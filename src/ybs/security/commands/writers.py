@@ -16,8 +16,8 @@ from ybs.security.commands.wrappers import Reading
 _ELSEWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&", "$", "`")  # noqa: S108 - the sandbox has its own
 #: Programs that write whatever their words are.
 _WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate patch rsync make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort rustfmt cookiecutter")  # fmt: skip
-#: Programs that talk to other machines, and verbs with which those that install do.
-_REACHING = words_in("curl wget ssh scp sftp ping dig nslookup gh glab ftp telnet")
+#: Programs that talk to whom their words say, and verbs with which those that install do.
+REACHING = words_in("curl wget aria2c nc ncat netcat socat telnet ftp lftp ssh sftp scp rsync ping dig host nslookup gh glab")  # fmt: skip
 _INSTALLERS = words_in("pip pip3 npm pnpm yarn bun poetry bundle composer apt apt-get brew")
 _FETCHING = words_in("install i ci add update upgrade download publish audit require")
 _ON_THIS_MACHINE = lazy(r"(?:\w+://)?(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/?]|$)")
@@ -87,7 +87,7 @@ def _reasons(run: Command) -> Iterator[str]:
     words, operands = run.words, operands_of(run.words)
     name, only_looks = "".join(words[:1]), not _LOOKING.isdisjoint(words)
     only_looks |= bool(words) and takes_targets(words) and not _TESTING.isdisjoint(operands)
-    if name in _REACHING and not only_looks:
+    if name in REACHING and name not in _WRITERS and not only_looks:
         is_here = any(map(_ON_THIS_MACHINE().match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
     elif name in _WRITERS and not (only_looks or _is_elsewhere(name, operands)):

@@ -17,7 +17,7 @@ from ybs.security.commands.command import Command, parse, words_in
 from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, scripts_in, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading, read
-from ybs.security.commands.writers import IN_GIT, needs_network, writes
+from ybs.security.commands.writers import IN_GIT, REACHING, needs_network, writes
 from ybs.security.paths.autorun import part_of
 from ybs.security.policy.rules import ELSEWHERE, Rule, replaces_nothing
 from ybs.security.unicode import hidden_characters
@@ -33,13 +33,29 @@ _HARMLESS = words_in("basename cat cd cmp comm cut df dirname du echo false grep
 _NEVER = words_in(
     "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
 )
-#: Programs of which each word may be an address: a star over them would be one over whom it talks to.
-_REACHING = words_in(
-    "curl wget aria2c nc ncat netcat socat telnet ftp lftp sftp scp rsync dig host nslookup"
+#: Verbs with which a program finds by itself whom it fetches from, by the project's or the person's own settings: its other words
+#: are names of packages. None hands its words to the project's own code, or sends what they name.
+_INSTALLING_ROWS = (
+    ("pip pip3", "download install wheel"),
+    ("uv", "add lock pip sync"),
+    ("poetry pdm pipenv rye", "add install lock sync update"),
+    ("conda", "create install search update"),
+    ("npm", "add audit ci i info install outdated update view"),
+    ("pnpm", "add audit fetch i install outdated update"),
+    ("bun", "add i install update"),
+    ("yarn", "add info install"),  # its other words may be scripts of the project
+    ("cargo", "add build check clippy fetch install search update"),
+    ("go", "build get mod"),
+    ("bundle gem composer", "add install lock require update"),
+    ("dotnet", "add build restore"),
+    ("mix", "deps.get deps.update"),
+    ("swift", "build"),
 )
+_INSTALLING = {name: words_in(verbs) for names, verbs in _INSTALLING_ROWS for name in names.split()}
 _ADDRESS = lazy(r"://|^[\w.+-]+@[\w.-]+:")
-#: With the network also `HOST:PORT` and `HOST:path`; `test.py::name` is none.
+#: With the network also `HOST:PORT` and `HOST:path`; `test.py::name` is none. Of what installs also `HOST.DOMAIN/path`.
 _WITH_PORT = lazy(r"(?<!:):(?!:)|\[[\da-fA-F:]*:")
+_WITH_PATH = lazy(r"[\w-]+(?:\.[\w-]+)+/")
 #: Options of interpreters before the file that change neither which file runs nor what runs before it.
 _HARMLESS_OPTION = lazy(
     r"-(?:[uBOIbvqwx]+|W[a-z:]+|X(?:dev|utf8)|-(?:test|watch|trace-warnings|trace-uncaught|no-warnings"
@@ -81,16 +97,32 @@ def scopes_of(reading: Reading, *, network: bool = False) -> list[str]:
 
 
 def scope_of(part: Command, *, network: bool = False) -> str:
-    """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null. With the network less is no address."""
+    """Return the scope of one command of a flat line, or nothing; its output may go to /dev/null.
+
+    With the network only what installs has one: any word of another program may say whom it talks to.
+    """
+    size = _installing(part.words) if network else _beginning_of(part.words)
+    return _scope(part, size, network=network)
+
+
+def _scopes_for(part: Command, *, network: bool) -> Iterator[str]:
+    """Yield the scopes that cover a command where they are granted: with the network also stars that earlier versions stored."""
+    yield scope_of(part, network=network)
+    stored = _scope(part, _beginning_of(part.words), network=True) if network else ""
+    if stored.endswith(" *"):
+        yield stored
+
+
+def _scope(part: Command, size: int, *, network: bool) -> str:
+    """Return the scope that begins with so many of the words."""
     sets, words = part.sets, part.words
-    if not _goes_nowhere(part) or not words or not all(map(is_harmless, sets)):
+    if not size or not _goes_nowhere(part) or not all(map(is_harmless, sets)):
         return ""
-    size = _beginning_of(words)
-    if not size or not all(map(_PLAIN_WORD().fullmatch, words[:size])):
+    if not all(map(_PLAIN_WORD().fullmatch, words[:size])) or not _does_no_more(words, size):
+        return ""
+    if network and _names_address(words, size):
         return ""
     star = [] if words[:size] == words and options.takes_targets(words) else ["*"]
-    if not _does_no_more(words, size) or (network and _names_address(words, size)):
-        return ""
     return " ".join([*sets, *words[:size], *star])
 
 
@@ -141,17 +173,27 @@ def _goes_nowhere(part: Command) -> bool:
 
 def _beginning_of(words: Sequence[str]) -> int:
     """Return how many words say what is run: the program, its verb, the file or module; 0 where that is not certain."""
+    if not words:
+        return 0
     name = words[0].rpartition("/")[2]
     if ends := _program_ends(words):
         return ends
-    if name in _NEVER or name in _REACHING or stem_of(name) in INTERPRETERS:
+    if name in _NEVER or stem_of(name) in INTERPRETERS:
         return 0
     if options.takes_targets(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
     if name not in _WITH_VERB:
-        return 0 if any(wrappers.commands_run_by(wrappers.name_of(words), list(words[1:]))) else 1
+        runs = any(wrappers.commands_run_by(wrappers.name_of(words), list(words[1:])))
+        return 0 if runs or name in REACHING else 1
     size = 3 if "".join(words[1:2]) in _RUNNING_VERBS else 2
     return size if len(words) >= size and all(map(_VERB().fullmatch, words[1:size])) else 0
+
+
+def _installing(words: Sequence[str]) -> int:
+    """Return the place behind the verb with which a program installs from where its settings say; 0 where it does not."""
+    start = 2 if words[1:3] == ["-m", "pip"] and stem_of(words[0]) == "python" else 0
+    name, verb = (*words[start : start + 2], "", "")[:2]
+    return start + 2 if verb in _INSTALLING.get(name.rpartition("/")[2], ()) else 0
 
 
 def _does_no_more(words: list[str], size: int) -> bool:
@@ -165,6 +207,8 @@ def _does_no_more(words: list[str], size: int) -> bool:
 
 def _names_address(words: list[str], size: int) -> bool:
     """Return whether a word behind the beginning may say where the network is used."""
+    if _installing(words) and any(map(_WITH_PATH().match, words[size:])):
+        return True
     return any(map(_WITH_PORT().search, words[size:])) or any(options.naming_addresses(words))
 
 
@@ -250,7 +294,10 @@ class CommandCase:
         parts = parts_to_cover(self.reading)
         return bool(parts) and all(
             any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
-            or f"run_shell({scope_of(part, network=self._network)}){place}" in grants
+            or any(
+                f"run_shell({scope}){place}" in grants
+                for scope in _scopes_for(part, network=self._network)
+            )
             for part in parts
         )
 

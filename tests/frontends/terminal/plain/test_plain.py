@@ -320,10 +320,12 @@ async def test_the_models_own_question_takes_a_number_or_words(talking: Open) ->
     ],
 )
 async def test_a_word_gives_the_network(talking: Open, typed: str, answer: Answer) -> None:
-    session = FakeSession(asks(replace(question_of(), offers_network=True)))
+    rule = "run_shell(psql -h db) with network"
+    session = FakeSession(asks(replace(question_of(), offers_network=True, network_grant=rule)))
     async with talking(session, "go") as talk:
         await talk.sees("no because ...: ")
         assert "with network: the command could send away any file that it can read.\n" in talk.text
+        assert f'"always with network" would allow, for this session: {rule}\n' in talk.text
         talk.clock.now += 1
         talk.types(typed)
         await talk.until(lambda: session.answers)

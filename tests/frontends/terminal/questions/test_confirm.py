@@ -264,6 +264,9 @@ def test_a_rule_that_is_the_whole_command_does_not_push_the_question_off_the_scr
     lines = choice_lines(question, 79, PLAIN, ASCII)
     assert "  [a] always this session: this very command" in lines
     assert answer_text(ALWAYS, question) == "[a] always this session: this very command"
+    networked = replace(question, grant=f"run_shell({command}) with network")
+    always = "  [a] always this session: this very command, with network"
+    assert always in choice_lines(networked, 79, PLAIN, ASCII)
     begun = f"A={'a' * 90} npm install"
     wider = question_of(body=begun, grant=f"run_shell({begun} *)")
     assert "npm install *)" in "".join(choice_lines(wider, 79, PLAIN, ASCII))

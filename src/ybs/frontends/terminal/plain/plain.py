@@ -297,10 +297,7 @@ class PlainTerminal(Sender):
             self._tell(fold_line(f"Asked because {printable(question.reason)}."))
         for warning in question.warnings:
             self._tell(fold_line(f"Warning: {printable(warning)}"))
-        if question.grant:
-            self._tell(f'"always" would allow, for this session: {grant_text(question)}')
-        if question.can_be_kept:
-            self._tell('"project" would allow the same in this project, in later sessions too')
+        self._tell_grants(question)
         if text := withheld_text(question):
             self._tell(fold_line(f"{text}."))
         words = "yes, no, always" if question.grant else "yes, no"
@@ -313,6 +310,14 @@ class PlainTerminal(Sender):
             words = words.replace("no", "outside, no", 1)
             words = words.replace("yes", _YES[question.outside], 1)
         self._write(f"Answer {words} or no because ...: ")
+
+    def _tell_grants(self, question: Question) -> None:
+        for with_network in (False, True):
+            if rule := grant_text(question, with_network=with_network):
+                how = " with network" * with_network
+                self._tell(f'"always{how}" would allow, for this session: {rule}')
+        if question.can_be_kept:
+            self._tell('"project" would allow the same in this project, in later sessions too')
 
     def _on_event(self, envelope: Envelope) -> None:
         event, is_main = envelope.event, envelope.is_main
