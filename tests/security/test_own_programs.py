@@ -356,6 +356,30 @@ def test_trust_in_the_project_is_not_about_an_added_folder(project: Path, tmp_pa
     assert start.environ == {"PATH": f"{project}/bin:/usr/bin"}
 
 
+def test_the_place_of_a_file_is_trusted_by_the_innermost_folder_that_it_lies_in(
+    project: Path, tmp_path: Path
+):
+    roots, copy = Roots(this_host(), project), tmp_path / "copy"
+    for name in ("other", "other/in", "."):
+        roots.add(tmp_path / name)
+    known = {"project": project / "a", "other": tmp_path / "other/a", "in": tmp_path / "other/in/a"}
+    known |= {"around": tmp_path / "a", "copy": copy / "a", "nowhere": Path("/nowhere/a")}
+
+    def trusted(roots: Roots, *added: str, project: bool = False, **more: Any) -> list[str]:
+        names = {(tmp_path / each).resolve() for each in added}
+        programs = OwnPrograms(roots, lambda: project, trusts_added=names.__contains__, **more)
+        return [name for name, path in known.items() if programs.trusts(path)]
+
+    assert trusted(roots) == []
+    assert trusted(roots, project=True) == ["project"]
+    assert trusted(roots, "other") == ["other"]
+    assert trusted(roots, "other/in", project=True) == ["project", "in"]
+    assert trusted(roots, ".", project.name) == ["around", "copy"]
+    of_copy = Roots(this_host(), copy, original=roots)
+    assert trusted(of_copy, original=project) == []
+    assert trusted(of_copy, "other", project=True, original=project) == ["project", "copy"]
+
+
 @pytest.mark.integration
 async def test_hooks_of_a_plugin_take_no_code_of_a_project_before_that_is_trusted(
     attack: Attack, kind: str

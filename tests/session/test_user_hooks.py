@@ -25,6 +25,7 @@ from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.definitions import Hook, HookedCall, Source, read, read_answer
 from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
+from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
@@ -34,6 +35,7 @@ from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedEvents, call
 from ybs.tools.external.program import ProgramResult
+from ybs.tools.shell.overflow import Outputs
 
 pytestmark = pytest.mark.integration
 
@@ -314,6 +316,117 @@ async def test_a_formatter_of_the_persons_waits_for_trust_as_it_loads_what_lies_
     assert not any("wait until" in text for text in notices(events))
 
 
+#: Writes down what it is told, and loads what lies beside the file, as prettier does.
+FORMATS = """given=$(cat); printf '%s\\n' "$given" >> "$HOME/told"; file=$(printf %s "$given" | jq -r '.tool_input | .file_path // .path // .city // empty')
+[ ! -e "$(dirname "$file")/settings.sh" ] || . "$(dirname "$file")/settings.sh" """
+
+
+def told(home: Path) -> list[str]:
+    """Return the tools of which a hook was told since the last time, and `loaded` where it ran what lay beside a file."""
+    names = [
+        json.loads(line)["ybs_tool_name"]
+        for line in (home / "told").read_text().splitlines()
+    ] if (home / "told").exists() else []  # fmt: skip
+    (home / "told").unlink(missing_ok=True)
+    loaded = ["loaded"] * (home / "loaded").exists()
+    (home / "loaded").unlink(missing_ok=True)
+    return names + loaded
+
+
+class Broken(Weather):
+    async def run(self, arguments: Any, print_live: Any) -> Any:
+        raise ToolError("It did not work.")
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure"])
+async def test_a_hook_waits_whatever_the_argument_that_names_a_file_is_called(
+    open_session: Open, project: Path, home: Path, event: str
+):
+    put(project, "src/settings.sh", "touch ~/loaded")
+    put(project, "src/a.txt", "x")
+    is_failure = event == "PostToolUseFailure"
+    tool = (Broken if is_failure else Weather)()
+    script = [
+        call("read_file", path="src/none" if is_failure else "src/a.txt"),
+        call("search_files", pattern="[" if is_failure else "x", path="src/a.txt"),
+        call("weather", city=str(project / "src/a.txt")),
+        call("run_shell", command="exit 1" if is_failure else "true"),
+        "Done.",
+    ]
+    names = ["read_file", "search_files", "weather"]
+    for more, kept in (({}, []), ({"cwd": "project"}, [*names, "loaded"])):
+        options = with_hooks(**{event: hook(FORMATS, **more)})
+        events = await ran(open_session, script, mode="bypass", tools=[tool], **options)
+        assert told(home) == [*kept[:3], "run_shell", *kept[3:]]
+        waits = [text for text in notices(events) if "wait until you trust this project" in text]
+        assert len(waits) == (not kept)
+    give_trust(project)
+    options = with_hooks(**{event: hook(FORMATS)})
+    events = await ran(open_session, script, mode="bypass", tools=[tool], **options)
+    assert told(home) == [*names, "run_shell", "loaded"]
+
+
+async def test_trust_in_the_project_is_not_about_files_of_an_added_folder(
+    open_session: Open, project: Path, home: Path, tmp_path: Path
+):
+    clone = put(tmp_path, "clone/settings.sh", "touch ~/loaded").parent
+    (project / "link").symlink_to(clone)
+    give_trust(project)
+    elsewhere = [
+        call("write_file", path=f"{clone}/new", content="x"),
+        call("write_file", path="../clone/other", content="x"),
+        call("read_file", path="link/new"),
+        call("search_files", pattern="x", path="../clone"),
+        call("weather", city="../clone/new"),
+    ]
+    here = [call("write_file", path="here", content="x"), call("run_shell", command="true")]
+    options = {"mode": "bypass", "tools": [Weather()], "add_dirs": (clone,)}
+    for more, kept in (({}, 0), ({"cwd": "project"}, 5)):
+        hooks = with_hooks(PostToolUse=hook(FORMATS, **more))
+        events = await ran(open_session, [*elsewhere, *here, "Done."], **options, **hooks)
+        found = told(home)
+        assert (len(found), "loaded" in found) == (2 + kept + bool(kept), bool(kept))
+        waits = [text for text in notices(events) if "wait until you trust" in text]
+        assert len(waits) == (not kept)
+        assert all("the other folder that the file lies in" in text for text in waits)
+    hooks = with_hooks(PostToolUse=hook(FORMATS))
+    await ran(open_session, [call("weather", city="here"), "Done."], tools=[Weather()], **hooks)
+    assert told(home) == ["weather"], "without the folder there is nothing else to be named"
+    give_trust(clone)
+    events = await ran(open_session, [*elsewhere, *here, "Done."], **options, **hooks)
+    assert (len(told(home)), notices(events)) == (8, [])
+    put(clone, ".ybs.json", json.dumps({"hooks": {"Stop": [hook("true")]}}))
+    await ran(open_session, [*elsewhere, *here, "Done."], **options, **hooks)
+    assert told(home) == ["write_file", "run_shell"], "what was trusted has changed"
+    trust(this_host(), "revoke", project)
+    (clone / ".ybs.json").unlink()
+    await ran(open_session, [*elsewhere[:4], *here, "Done."], **options, **hooks)
+    assert "loaded" in told(home), "the trust in one is not about the other"
+
+
+async def test_hooks_before_a_call_and_at_the_end_are_told_whether_all_places_are_trusted(
+    open_session: Open, project: Path, home: Path, tmp_path: Path
+):
+    clone = put(tmp_path, "clone/a", "x").parent
+    notes = hook("echo $YBS_FILES_TRUSTED >> ~/trusted")
+    hooks = with_hooks(PreToolUse=notes, Stop=notes)
+    put(project, "a", "x")
+    kept = Outputs(Roots(this_host(), project)).keep("a long output")
+    script = [*(call("read_file", path=path) for path in ("a", f"{clone}/a", kept)), "Done."]
+    for folder, added, said in (
+        (None, (), ["0", "1", "0"]),  # a file outside is refused first
+        (project, (), ["1", "1", "1"]),
+        (None, (clone,), ["1", "0", "1", "0"]),
+        (clone, (clone,), ["1", "1", "1", "1"]),
+    ):
+        if folder is not None:
+            give_trust(folder)
+        await ran(open_session, script, mode="bypass", add_dirs=added, **hooks)
+        text = (home / "trusted").read_text()
+        (home / "trusted").unlink()
+        assert text.split() == said, (folder, added)
+
+
 async def test_what_a_formatter_changes_is_undone_with_the_call(playing, project: Path):
     command = "cat >/dev/null; sed -i 's/x/formatted/' $YBS_PROJECT_DIR/a.txt"
     options = with_hooks(PostToolUse=hook(command, "Write", cwd="project"))
@@ -490,6 +603,7 @@ async def test_in_incognito_there_is_no_transcript(open_session: Open, project: 
 async def test_hooks_hear_of_a_call_that_failed(open_session: Open, project: Path):
     said = answering(hookSpecificOutput={"additionalContext": "look into docs/"})
     failed = {"matcher": "Read", "hooks": [{"command": KEPT}, {"command": said}]}
+    give_trust(project)
     options = with_hooks(
         PostToolUseFailure=failed, PostToolUse=hook('touch "$CLAUDE_PROJECT_DIR"/succeeded', "Read")
     )
@@ -750,7 +864,7 @@ async def test_the_hooks_of_the_docs_hand_a_path_on_as_one_and_can_leave_a_proje
 ):
     words = (Path(__file__).parents[2] / "docs/hooks.md").read_text()
     shipped = json.loads(words.partition("```json\n")[2].partition("```")[0])
-    (leaves,) = re.findall(r'`(\[ "\$PWD" [^`]+)`', words)
+    (leaves,) = re.findall(r'`(\[ "\$YBS_FILES_TRUSTED" [^`]+)`', words)
     careful = f'{leaves} prettier --write -- "$(jq -r .tool_input.file_path)"'
     for name, text in (("jq", JQ), ("ruff", FORMATTER), ("prettier", FORMATTER)):
         put(home, f"bin/{name}", text, 0o755)
@@ -763,7 +877,8 @@ async def test_the_hooks_of_the_docs_hand_a_path_on_as_one_and_can_leave_a_proje
         options = Options(host=this_host(), folder=project)
         environment = environment_of(options, load_settings(options))
         (one,) = read({"PostToolUse": [group]}).hooks
-        assert not (await run_hook(one, given, environment)).notes
+        trusts = environment.trusts_project
+        assert not (await run_hook(one, given, environment, trusts_files=trusts)).notes
         await environment.aclose()
         return (home / "given").read_text().splitlines() if (home / "given").exists() else []
 

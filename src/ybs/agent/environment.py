@@ -15,6 +15,7 @@ from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
+from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm, Question
 from ybs.security.firewall.structs import masked_question
 from ybs.security.incognito import Incognito
@@ -143,7 +144,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             shells=_shells_of(roots, sandbox, outputs, incognito, person),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not sandbox.is_off,
-            own_programs=OwnPrograms(roots, trusts, copied),
+            own_programs=OwnPrograms(roots, trusts, copied, _trusts_added(loaded.host)),
             learn_keys=learn_keys,
         )
         elsewhere = original and original.policy.elsewhere(lambda: sandbox.state)
@@ -493,6 +494,21 @@ def _is_trusted(loaded: Loaded, folder: Path) -> bool:
     from ybs.trust.decision import review_of  # with the first program of the person's own
 
     return review_of(loaded, folder).is_trusted
+
+
+def _trusts_added(host: Host) -> Callable[[Path], bool]:
+    """Return what says of a folder whether it is a project that the person trusts, as it is when that is asked first."""
+
+    @cache
+    def trusts(folder: Path) -> bool:
+        from ybs.trust.settings import load  # few sessions have other folders
+
+        try:
+            return _is_trusted(load(host, folder=folder), folder)
+        except (ConfigError, OSError):
+            return False
+
+    return trusts
 
 
 def _names_commands(loaded: Loaded) -> bool:

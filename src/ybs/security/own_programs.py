@@ -3,7 +3,8 @@
 Interpreters and runners take code from the folder that they start in: `python -m X` its `X.py`, `npx` its `node_modules` and
 the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in an empty
 folder of ybs's and learns from variables where the project is; nothing in its environment leads into the project. Into other
-folders that tools may write (`--add-dir`) nothing leads ever: trust in a project is not about them.
+folders that tools may write (`--add-dir`) nothing leads ever: trust in a project is not about them. Nor is it where a program is
+told of files: formatters load the code that lies beside one, so what counts is the trust in its place (`OwnPrograms.trusts`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,12 +45,30 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class OwnPrograms:
-    """Says where they start. `trusts_project` is asked with each; `original` is the project that the folder is a copy of."""
+    """Says where they start, and of which files they are told. `trusts_project` is asked with each; `original` is the project that the folder is a copy of.
+
+    `trusts_added` says of another folder that tools may write in whether it is a project that the person trusts by itself.
+    """
 
     def __init__(
-        self, roots: Roots, trusts_project: Callable[[], bool], original: Path | None = None
+        self,
+        roots: Roots,
+        trusts_project: Callable[[], bool],
+        original: Path | None = None,
+        trusts_added: Callable[[Path], bool] = lambda _: False,
     ) -> None:
         self._roots, self.trusts_project, self._original = roots, trusts_project, original
+        self._trusts_added = trusts_added
+
+    def trusts(self, path: Path) -> bool:
+        """Return whether the person trusts the place of a path, its links resolved: the project, or the folder that was added."""
+        around = [each for each in self._roots.folders if path.is_relative_to(each)]
+        inner = max(around, key=lambda each: len(each.parts), default=None)
+        if inner == self._roots.folder:  # mostly, and the rest looks at the disk
+            return self.trusts_project()
+        if self.trusts_project() and any(map(path.is_relative_to, self._projects)):
+            return True
+        return inner is not None and self._trusts_added(inner)
 
     def start(self, key: str, cwd: str = "") -> Start:
         """Return where a program starts; `key` names its folder, `cwd` is what its entry says.

@@ -19,6 +19,7 @@ from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name as written
 from ybs.security.policy.rules import Rule
 from ybs.tools.external.program import ProgramResult
+from ybs.tools.registry import NAMES
 from ybs.tools.shell.terminal_text import as_seen
 from ybs.trust.grants import ORIGIN_MARK
 
@@ -129,6 +130,15 @@ class HookedCall(Struct, frozen=True):
             replace(self, arguments={**self.arguments, "path": pair[0]}, files=(pair,))
             for pair in self.files
         ]
+
+    @property
+    def places(self) -> tuple[Path, ...] | None:
+        """The paths that it names, as its tool uses them; None where that may be any, as nobody knows what the arguments of a foreign tool mean."""
+        if self.tool not in NAMES:
+            return None
+        if self.files is None:
+            return (Path("/"),)  # nobody trusts all of it
+        return tuple(path for _, path in self.files)
 
     @property
     def facts(self) -> dict[str, Any]:

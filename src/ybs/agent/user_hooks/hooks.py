@@ -161,9 +161,12 @@ _UNCHANGED = "A PermissionRequest hook allows the call with other arguments, whi
 
 
 _WAITS = (
-    "Your hooks that are told of a changed or read file, such as `{hook}`, wait until you trust this project, for formatters run code "
+    "Your hooks that are told of a file, such as `{hook}`, wait until you trust {place}, for formatters run code "
     'that lies beside the file. "cwd": "project" in an entry has it run in every project.'
 )
+_ELSEWHERE = "the other folder that the file lies in, or may lie in"
+#: The events after a call.
+_AFTER: tuple[EventName, ...] = ("PostToolUse", "PostToolUseFailure")
 
 
 class PromptBlocked(YbsError):
@@ -234,7 +237,9 @@ class UserHooks(TurnHook):
             command, files = str(call.arguments.get("command", "")), call.files
             paths = None if files is None else NamedPaths(self._environment.roots, files)
             meant = [hook for hook in meant if hook.allows(call.tool, command, paths)]
-        if event == "PostToolUse" and "file_path" in facts["tool_input"]:
+        is_trusted = any(each.source == "own" for each in meant)
+        is_trusted = is_trusted and await asyncio.to_thread(self._trusts, call)
+        if not is_trusted and event in _AFTER and call is not None and call.places != ():
             meant = self._without_waiting(meant)
         # One that stands in several groups runs once; one of the project's never takes the place of the person's.
         fitting = {(hook.command, hook.root, hook.source, hook.is_async): hook for hook in meant}
@@ -242,7 +247,7 @@ class UserHooks(TurnHook):
             return HookAnswer()
         given = await asyncio.to_thread(self._input, event, facts)
         tasks = [
-            asyncio.create_task(run_hook(hook, given, self._environment))
+            asyncio.create_task(run_hook(hook, given, self._environment, trusts_files=is_trusted))
             for hook in fitting.values()
         ]
         waited = [
@@ -260,17 +265,22 @@ class UserHooks(TurnHook):
             self._common.why = answer.ending or "it gives no reason"
         return answer
 
+    def _trusts(self, call: HookedCall | None) -> bool:
+        """Return whether the person trusts all places that a call is about; of what may be about any file, all folders that tools may write in."""
+        environment, named = self._environment, call and call.places
+        folders = (environment.original or environment).roots.folders
+        kept = environment.workspace.shells.outputs.folder  # ybs alone writes there
+        trusts = environment.workspace.own_programs.trusts
+        return all(each.is_relative_to(kept) or trusts(each) for each in named or folders)
+
     def _without_waiting(self, hooks: Sequence[Hook]) -> list[Hook]:
-        """Leave out the person's own where the project is not trusted: what formats or checks a file loads the code of settings beside it."""
-        trusts_project = self._environment.workspace.own_programs.trusts_project
-        waiting = [
-            each
-            for each in hooks
-            if each.source == "own" and each.cwd != IN_PROJECT and not trusts_project()
-        ]
+        """Leave out the person's own where a file is not in a trusted place: what formats or checks it loads the code of settings beside it."""
+        waiting = [each for each in hooks if each.source == "own" and each.cwd != IN_PROJECT]
         if waiting and not self._common.has_told_waiting:
             self._common.has_told_waiting = True
-            self._emit(Noticed(level="warning", text=_WAITS.format(hook=waiting[0].shown)))
+            place = _ELSEWHERE if self._environment.trusts_project else "this project"
+            text = _WAITS.format(hook=waiting[0].shown, place=place)
+            self._emit(Noticed(level="warning", text=text))
         return [each for each in hooks if each not in waiting]
 
     def _call(self, call: ToolCall, told: Sequence[str] = ()) -> HookedCall:
@@ -458,10 +468,15 @@ def _encoded(arguments: dict[str, Any]) -> Raw:
     return Raw(msgspec.json.encode(arguments))
 
 
-async def run_hook(hook: Hook, given: bytes, environment: ToolEnvironment) -> HookAnswer:
-    """Run a hook with its input and return what it says; what goes wrong is a note for the person."""
+async def run_hook(
+    hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool = False
+) -> HookAnswer:
+    """Run a hook with its input and return what it says; what goes wrong is a note for the person.
+
+    One of the person's own learns whether they trust the places of all files that it is told of.
+    """
     try:
-        ran = await _run(hook, given, environment)
+        ran = await _run(hook, given, environment, trusts_files=trusts_files)
     except (ToolError, OSError) as error:
         return failed(hook, f"could not be run: {error}")
     if ran.timed_out:
@@ -469,12 +484,15 @@ async def run_hook(hook: Hook, given: bytes, environment: ToolEnvironment) -> Ho
     return read_answer(hook, ran, at_terminal=environment.permissions.at_terminal)
 
 
-async def _run(hook: Hook, given: bytes, environment: ToolEnvironment) -> ProgramResult:
+async def _run(
+    hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool
+) -> ProgramResult:
     shells = environment.workspace.shells
     key = "hooks" if hook.source == "own" else "plugin-hooks"
     own_programs = environment.workspace.own_programs
     start = await asyncio.to_thread(own_programs.start, key, hook.cwd)
-    launch, mark = shells.marked(await asyncio.to_thread(_launch, hook, environment, start))
+    made = await asyncio.to_thread(_launch, hook, environment, start, trusts_files=trusts_files)
+    launch, mark = shells.marked(made)
     output = CommandOutput(MOST_CHARS)
     command = ShellCommand(
         launch=launch,
@@ -510,10 +528,13 @@ def _is_gone(command: str, errors: str, environment: ToolEnvironment) -> bool:
     return any(p.startswith("/") and p in errors and not os.path.lexists(p) for p in paths)
 
 
-def _launch(hook: Hook, environment: ToolEnvironment, start: Start) -> Launch:
+def _launch(
+    hook: Hook, environment: ToolEnvironment, start: Start, *, trusts_files: bool
+) -> Launch:
     command = ("/bin/sh", "-c", hook.command)
     added = variables(hook, environment.folder)
     if hook.source == "own":
+        added = {**added, "YBS_FILES_TRUSTED": str(int(trusts_files))}
         return Launch(command, with_git_setting({**start.environ, **added}))
     read_only = hook.source == "project" and _is_read_only(hook, environment, start)
     if not read_only or environment.sandbox.is_off:
