@@ -427,6 +427,81 @@ async def test_hooks_before_a_call_and_at_the_end_are_told_whether_all_places_ar
         assert text.split() == said, (folder, added)
 
 
+#: Puts a link in the place of a folder as soon as a formatter has read a file there.
+SWAPPING = """while ! [ -e read ]; do sleep 0.005; done; mv conf away; ln -s {elsewhere} conf"""
+#: Reads, and takes its time to write.
+SLOW_FORMATTER = """
+import json, os, sys, time
+path = json.load(sys.stdin)["tool_input"]["file_path"]
+open(path).read()
+open(os.environ["YBS_PROJECT_DIR"] + "/read", "w").close()
+time.sleep(0.3)
+open(path, "w").write("formatted")
+"""
+
+
+@pytest.fixture
+def slow_formatter(home: Path) -> str:
+    """Return a command of the person's that formats the file that it is told of."""
+    script = home / "format.py"
+    script.write_text(SLOW_FORMATTER)
+    return f"{sys.executable} {script}"
+
+
+@pytest.mark.parametrize("more", [{}, {"async": True}])
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+async def test_no_job_leads_a_formatter_of_the_persons_elsewhere(
+    open_session: Open,
+    project: Path,
+    home: Path,
+    slow_formatter: str,
+    make: Any,
+    more: dict[str, Any],
+) -> None:
+    give_trust(project)
+    target = home / "settings"
+    target.mkdir()
+    (target / "a.json").write_text("mine")
+    put(project, "conf/a.json", "{}")
+    script = [
+        call("run_shell", command=SWAPPING.format(elsewhere=target), background=True),
+        call("write_file", path="conf/a.json", content="[]"),
+        call("run_shell", command="sleep 1"),
+        "Done.",
+    ]
+    options = with_hooks(PostToolUse=hook(slow_formatter, "Write|Edit", **more))
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True, **options)
+        session.parts.environment.sandbox.backend = make(project, home)
+        async with session:
+            await session.send("Go on.")
+    assert (target / "a.json").read_text() == "mine"
+    runs = not more and make is bubblewrap
+    assert any("does not run while" in each for each in notices(events)) is not runs
+    assert (project / "read").exists() is runs
+    if runs:
+        assert (project / "away/a.json").read_text() == "formatted"
+
+
+async def test_a_command_waits_for_a_formatter_that_nobody_waits_for(
+    open_session: Open, project: Path, home: Path, slow_formatter: str
+) -> None:
+    give_trust(project)
+    put(project, "conf/a.json", "{}")
+    script = [
+        call("write_file", path="conf/a.json", content="[]"),
+        call("run_shell", command="touch made; cat conf/a.json"),
+        "Done.",
+    ]
+    options = with_hooks(PostToolUse=hook(slow_formatter, "Write|Edit", **{"async": True}))
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True, **options)
+        session.parts.environment.sandbox.backend = bubblewrap(project, home)
+        async with session:
+            await session.send("Go on.")
+    assert "formatted" in results(events)[1].output
+
+
 async def test_what_a_formatter_changes_is_undone_with_the_call(playing, project: Path):
     command = "cat >/dev/null; sed -i 's/x/formatted/' $YBS_PROJECT_DIR/a.txt"
     options = with_hooks(PostToolUse=hook(command, "Write", cwd="project"))

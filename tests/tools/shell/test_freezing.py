@@ -55,14 +55,14 @@ async def test_a_job_does_not_exchange_a_folder_while_a_path_in_it_is_held(proje
         mark.started(process.pid)
         assert len(places(one)) == 2
         for _ in range(3):
-            with held((str(one / "x"),)) as is_still:
-                with held((str(two / "x"), "/elsewhere")) as is_still_too:
+            async with held((str(one / "x"),)) as is_still:
+                async with held((str(two / "x"), "/elsewhere")) as is_still_too:
                     assert (is_still, is_still_too) == (True, True)
                 assert len(places(one)) == 1
                 with lent(str(one / "x")) as is_lent:
                     assert not is_lent
             assert len(places(one)) == 2
-        with held(("/elsewhere",)) as is_still:
+        async with held(("/elsewhere",)) as is_still:
             assert is_still
             assert len(places(one)) == 2
     assert orphans._frozen == {}
@@ -72,11 +72,11 @@ async def test_a_job_does_not_exchange_a_folder_while_a_path_in_it_is_held(proje
 async def test_what_cannot_be_stopped_is_said(project, home, folders):
     one, two = folders
     mark = await changing(project)
-    with held((str(one),)) as is_still:  # it has begun, and its process is not known yet
+    async with held((str(one),)) as is_still:  # it has begun, and its process is not known yet
         assert not is_still
     with swapping.job(swapping.landlock(project, home), project, one, two) as process:
         mark.started(process.pid)
-        with held((str(one),)) as is_still:
+        async with held((str(one),)) as is_still:
             assert not is_still
             assert len(places(one)) == 2
 

@@ -47,6 +47,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
+from ybs.core.wording import listed
 from ybs.security.own_programs import IN_PROJECT, Start, with_git_setting
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name
@@ -55,6 +56,7 @@ from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
 from ybs.tools.registry import NAMES
+from ybs.tools.shell.orphans import held
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
 
@@ -161,8 +163,12 @@ _UNCHANGED = "A PermissionRequest hook allows the call with other arguments, whi
 
 
 _WAITS = (
-    "Your hooks that are told of a file, such as `{hook}`, wait until you trust {place}, for formatters run code "
+    "Your hooks that are told of a file ({hooks}) wait until you trust {place}, for formatters run code "
     'that lies beside the file. "cwd": "project" in an entry has it run in every project.'
+)
+_MOVES = (
+    "Your hook `{hook}` does not run while a command in the background may change files here, as that could put a link in the place "
+    "of the file. End the job, and the hook runs again."
 )
 _ELSEWHERE = "the other folder that the file lies in, or may lie in"
 #: The events after a call.
@@ -188,6 +194,7 @@ class _InCommon(Struct):
     why: str | None = None
     has_begun: bool = False
     has_told_waiting: bool = False
+    has_told_moving: bool = False
     background: set[asyncio.Task[HookAnswer]] = field(default_factory=set[asyncio.Task[HookAnswer]])
 
 
@@ -246,8 +253,11 @@ class UserHooks(TurnHook):
         if not fitting:
             return HookAnswer()
         given = await asyncio.to_thread(self._input, event, facts)
+        paths, is_after = self._opened(call), event in _AFTER
         tasks = [
-            asyncio.create_task(run_hook(hook, given, self._environment, trusts_files=is_trusted))
+            asyncio.create_task(
+                self._run(hook, given, paths, is_after=is_after, is_trusted=is_trusted)
+            )
             for hook in fitting.values()
         ]
         waited = [
@@ -265,6 +275,26 @@ class UserHooks(TurnHook):
             self._common.why = answer.ending or "it gives no reason"
         return answer
 
+    def _opened(self, call: HookedCall | None) -> tuple[str, ...]:
+        """Return the paths that a hook may open for a call: all in the folders that tools may write in, where the call may be about any."""
+        if call is None or call.places == ():
+            return ()
+        return tuple(map(str, call.places or self._environment.roots.folders))
+
+    async def _run(
+        self, hook: Hook, given: bytes, paths: tuple[str, ...], *, is_after: bool, is_trusted: bool
+    ) -> HookAnswer:
+        """Run a hook: one of the person's own while nothing in the sandbox changes what the paths lead to. After a call it does not run without that."""
+        opened = paths if hook.source == "own" else ()
+        async with held(opened, may_freeze=not hook.is_async) as is_still:
+            is_same = is_still and [*map(os.path.realpath, opened)] == [*opened]
+            if is_same or not is_after:
+                return await run_hook(hook, given, self._environment, trusts_files=is_trusted)
+        if not self._common.has_told_moving:
+            self._common.has_told_moving = True
+            self._emit(Noticed(level="warning", text=_MOVES.format(hook=hook.shown)))
+        return HookAnswer()
+
     def _trusts(self, call: HookedCall | None) -> bool:
         """Return whether the person trusts all places that a call is about; of what may be about any file, all folders that tools may write in."""
         environment, named = self._environment, call and call.places
@@ -279,7 +309,8 @@ class UserHooks(TurnHook):
         if waiting and not self._common.has_told_waiting:
             self._common.has_told_waiting = True
             place = _ELSEWHERE if self._environment.trusts_project else "this project"
-            text = _WAITS.format(hook=waiting[0].shown, place=place)
+            names = [f"`{each}`" for each in dict.fromkeys(hook.shown for hook in waiting)]
+            text = _WAITS.format(hooks=listed(names, 3), place=place)
             self._emit(Noticed(level="warning", text=text))
         return [each for each in hooks if each not in waiting]
 

@@ -10,8 +10,8 @@ A command in a sandbox could exchange a folder for a link while a program outsid
 import asyncio
 import os
 import signal
-from collections.abc import Collection, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Collection, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from itertools import count
 from threading import Lock
@@ -30,6 +30,8 @@ _MOST_TRIES = 1000  # numbers tried one by one; beyond that, looking who is ther
 _MOST_ROUNDS = 5  # what is found may just have made another one
 _GONE = b"?"  # nothing to wait for
 _WAIT_SECONDS = 0.01
+_MOST_WAITS = 100  # for a command that is just beginning or ending
+_HAS_PROC = os.path.exists("/proc/self/stat")  # noqa: PTH110 - a text
 _calls = count(1)
 _lock = Lock()
 #: The folders that running commands may change files in, and the paths that are lent.
@@ -54,14 +56,25 @@ def lent(path: str) -> Generator[bool]:
             _lent.remove(path)
 
 
-@contextmanager
-def held(paths: Collection[str]) -> Generator[bool]:
-    """Yield whether no command in a sandbox can change what paths lead to before this ends: those that could stand still, and none begins."""
+@asynccontextmanager
+async def held(paths: Collection[str], *, may_freeze: bool = True) -> AsyncGenerator[bool]:
+    """Yield whether no command in a sandbox can change what paths lead to before this ends: those that could stand still, and none begins.
+
+    Without `may_freeze` none stands still, so that it takes none that runs.
+    """
     with _lock:
-        changing = [mark for mark, folders in _changing.items() if _any_lies_in(paths, folders)]
-        taken = [mark for mark in changing if _hold(mark)]
         _lent.extend(paths)
+    taken: list[CommandMark] = []
     try:
+        for _ in range(_MOST_WAITS):
+            with _lock:
+                changing = [m for m, folders in _changing.items() if _any_lies_in(paths, folders)]
+                is_clear = all(map(_runs, changing))  # none is just beginning or ending
+                if may_freeze and is_clear:
+                    taken = [mark for mark in changing if _hold(mark)]
+            if is_clear or not (may_freeze and _HAS_PROC):
+                break
+            await asyncio.sleep(_WAIT_SECONDS)
         yield len(taken) == len(changing)
     finally:
         with _lock:
@@ -75,10 +88,17 @@ def _any_lies_in(paths: Iterable[str], folders: Iterable[str]) -> bool:
     return any(lies_in(path, folder) for folder in folders for path in paths)
 
 
+def _runs(mark: "CommandMark") -> bool:
+    first = _first.get(mark)
+    try:
+        return first is not None and not _is_dead(first)
+    except OSError:
+        return False
+
+
 def _hold(mark: "CommandMark") -> bool:
     count, stopped = _frozen.get(mark, (0, None))
-    if stopped is None and (first := _first.get(mark)) is not None:
-        stopped = freeze(first)
+    stopped = freeze(_first[mark]) if stopped is None else stopped
     if stopped is None:
         return False
     _frozen[mark] = (count + 1, stopped)
