@@ -332,5 +332,4 @@ async def test_the_reply_about_trust_shows_all_that_a_hook_runs(project, open_se
     hook = {"command": "DB_PASSWORD=Zk3q9x7Lm2" + "&&./b7 true"}
     (project / ".ybs.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
     reply = await reply_to(open_session, "/trust")
-    assert "&&./b7 true" in shown(reply)
-    assert "Zk3q9x7Lm2" not in shown(reply)
+    assert hook["command"] in shown(reply)

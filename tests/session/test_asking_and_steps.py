@@ -64,6 +64,27 @@ async def test_the_persons_answer_is_what_the_model_reads(project: Path):
     assert outcome.refusals == 0
 
 
+async def test_every_frontend_is_asked_the_same(project: Path, monkeypatch: pytest.MonkeyPatch):
+    own, guessed = "Zk3q9x7L" + "m2Vw4", "left7pad" + "9x2q"
+    monkeypatch.setenv("DEPLOY_TOKEN", own)
+    (project / ".env.example").write_text(f"A_TOKEN={guessed}\n")
+    asked, listed = list[str](), list[str]()
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question.preview.body)
+        listed.extend(each.preview for each in session.state.questions)
+        return Answer(is_allowed=False)
+
+    read = call("read_file", path=".env.example")
+    run = call("run_shell", command=f"mkdir x && sh {guessed} {own}")
+    session, model = opened(project, read, run, "Done.", confirm=confirm)
+    async with session:
+        await session.send("hello")
+    assert guessed not in str(model.requests[1].messages)
+    assert f"sh {guessed} [ybs:secret:own-secret#1]" in asked[0]
+    assert asked == listed
+
+
 async def test_where_nobody_is_there_the_model_is_told_so(project: Path):
     session, model = opened(project, call("ask_user", question="Which?"), "Done.")
     async with session:

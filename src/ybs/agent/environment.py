@@ -394,7 +394,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         return self.secrets.firewall.mask(text, place)
 
     def mask_question(self, question: Question) -> Question:
-        """Return what a person is asked with its secrets masked, but nothing that a shell would run."""
+        """Return what a person is asked with their own secrets and tokens of published formats masked."""
         return masked_question(self.secrets.firewall, question)
 
     def keep_output(self, text: str) -> str:

@@ -493,5 +493,6 @@ class Session:
         self.context.take_up(self.conversation.messages)
 
     async def _ask(self, question: Question) -> Answer:
+        question = self.environment.mask_question(question)  # all frontends show the same
         with self.agent.paused():
             return await self.questions.ask(question, self.confirm)

@@ -186,10 +186,7 @@ def test_servers_of_other_agents_are_shown_and_added(ybs, home, monkeypatch):
     hidden["env"] = {"X_TOKEN": "$(rm -r y)", "Y_TOKEN": "########"}
     (home / "mine.json").write_text(json.dumps({"mcpServers": {"x": hidden}}))
     out = ybs("mcp", "import", str(home / "mine.json"))[1]
-    assert (
-        f'assigned-secret#1]&&./b7 x"; "{"#" * 30_000}"; "--token"; "rm -r x", env X_TOKEN "$(rm -r y)"'
-        in out
-    )
+    assert f'args "{code}"; "{"#" * 30_000}"; "--token"; "rm -r x", env X_TOKEN "$(rm -r y)"' in out
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
 

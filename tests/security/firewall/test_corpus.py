@@ -18,10 +18,13 @@ from secrets_corpus.shapes import FRAMES, SHAPES, private_key, tokens
 from rows import every_row
 from timing import takes_at_most
 from ybs.config.schema import FirewallSettings as Settings
+from ybs.core.messages import Text
 from ybs.security.firewall import engine
 from ybs.security.firewall.engine import RuleEngine, merged
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.rules import ASSIGNED, KINDS, RULES, SecretRule
+from ybs.security.firewall.structs import has_rest_of_key
+from ybs.security.firewall.toolbox import StreamMask
 
 #: A password; in parts, so that no scanner finds it here.
 PW = "Tr0ub4" + "dor-x"
@@ -233,6 +236,84 @@ def test_private_keys_are_found_whole_and_cut_off(firewall: Firewall) -> None:
         masked = firewall.mask(text)
         assert whole[100:160] not in masked
         assert "private-key#" in masked
+
+
+def framed(words: str, body: str, dashes: str = "-----") -> str:
+    """Write a key in a frame: with four dashes they stand apart."""
+    gap = " " if len(dashes) == 4 else ""
+    begin, end = (f"{dashes}{gap}{word} {words}{gap}{dashes}" for word in ("BEGIN", "END"))
+    return f"{begin}\n{body}\n{end}"
+
+
+BASE64 = "\n".join(draw("[A-Za-z0-9+/]{64}", Random(n)) for n in range(6))
+HEX = "\n".join(draw("[0-9a-f]{32}", Random(n)) for n in range(16))
+
+
+@every_row(
+    "text",
+    [
+        framed("OpenVPN Static " + "key V1", HEX),
+        framed("OpenVPN tls-crypt-v2 client " + "key", BASE64),
+        framed("SSH2 ENCRYPTED PRIVATE " + "KEY", f'Comment: "mine"\n{BASE64}', "----"),
+        framed("PGP PRIVATE " + "KEY BLOCK", f"\n{BASE64}\n=abcd"),
+        framed("Something New", BASE64),
+        framed("encrypted private " + "key", BASE64),
+    ],
+)
+def test_a_key_in_any_frame_is_masked_whole(text: str) -> None:
+    lines = text.splitlines()
+    assert Firewall().mask(f"a\n{text}\nb") == "a\n[ybs:secret:private-key#1]\nb"
+    for frame in ("  {}", "> {}", "  12\t{}", "etc/x.conf:12:{}"):
+        shown = Firewall().mask("\n".join(frame.format(line) for line in lines))
+        assert not any(line in shown for line in lines[2:-1]), frame
+    for part in (lines[:-1], lines[3:]):
+        shown = Firewall().mask("\n".join(part))
+        assert not any(line in shown for line in lines[3:-2])
+    stream = StreamMask(Firewall())
+    shown = "".join(stream.feed(f"{line}\n") for line in ("a", *lines, "b")) + stream.close()
+    assert shown == "a\n[ybs:secret:private-key#1]\nb\n"
+    learned = Firewall()
+    learned.learn_keys(text)
+    assert lines[-3] not in learned.mask(f"of its middle: {lines[-3]} and on")
+
+
+@every_row(
+    "words",
+    [
+        *("CERTIFICATE", "TRUSTED CERTIFICATE", "NEW CERTIFICATE REQUEST", "X509 CRL"),
+        *("PGP MESSAGE", "PGP SIGNED MESSAGE", "PGP SIGNATURE", "SSH SIGNATURE", "PKCS7", "CMS"),
+        *("RSA PUBLIC KEY", "PGP PUBLIC KEY BLOCK", "DH PARAMETERS", "AGE ENCRYPTED FILE"),
+    ],
+)
+def test_what_is_framed_and_public_stays(words: str) -> None:
+    text = framed(words, BASE64)
+    assert Firewall().mask(text) == text
+    assert Firewall().mask(BASE64 + text[-40:]) == BASE64 + text[-40:]
+    assert not has_rest_of_key(Text(text=text))
+
+
+def test_words_in_a_frame_stay() -> None:
+    body = "\n".join(f"12:00:0{n} step {n} of the build is done" for n in range(9))
+    for dashes in ("----", "-----"):
+        text = framed("LOG", body, dashes)
+        assert Firewall().mask(text) == text
+        assert Firewall().mask(text[30:]) == text[30:]
+    assert Firewall().mask("--- a/x\n+++ b/x\n" + "-" * 80) == "--- a/x\n+++ b/x\n" + "-" * 80
+
+
+def test_the_secret_members_of_an_xml_key_are_masked() -> None:
+    members = {"Modulus": 344, "Exponent": 4, "P": 172, "Q": 172, "D": 344}
+    drawn = {name: draw(f"[A-Za-z0-9+/]{{{size}}}", Random(size)) for name, size in members.items()}
+
+    def key(*names: str) -> str:
+        inner = "".join(f"<{name}>{drawn[name]}</{name}>" for name in names)
+        return f"<RSAKeyValue>{inner}</RSAKeyValue>"
+
+    masked = Firewall().mask(f"<a>{key(*members)}</a>")
+    assert masked == "<a><RSAKeyValue>[ybs:secret:private-key#1]</RSAKeyValue></a>"
+    assert Firewall().mask(key("Modulus", "Exponent")) == key("Modulus", "Exponent")
+    cut = key(*members)[:-40]
+    assert drawn["P"] not in Firewall().mask(cut)
 
 
 def test_a_private_key_in_a_form_is_masked(firewall: Firewall) -> None:

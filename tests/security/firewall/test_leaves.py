@@ -160,3 +160,74 @@ async def test_an_own_secret_that_stands_as_a_number_is_masked(name: str) -> Non
     assert shown[name] == "[ybs:secret:own-secret#1]"
     assert (shown["other"], shown["few"]) == (own + 1, [7, True, 0.5])
     assert str(own) not in result.output
+
+
+PASSWORD, DRAWN = "gR8wLp3z" + "Xq5N7k", "vMQtKKA8xEQPit3v" + "H4Ob2moRVCSfjQLx"
+NEIGHBOURS = {
+    "a name beside it": {"variables": [{"name": "DB_PASSWORD", "value": PASSWORD}]},
+    "a name above it": {"db": {"password": {"value": PASSWORD}}},
+    "a name of a list": {"api_keys": [DRAWN]},
+    "the word before it": {"argv": ["mysqld", "--password", PASSWORD]},
+    "a JSON Web Key": {"kty": "EC", "crv": "P-256", "d": DRAWN + "870MB6gfuTJ", "x": "a"},
+    "a value with signs": {"db": {"password": {"value": f'{PASSWORD[:8]}"{PASSWORD[8:]}'}}},
+}
+
+
+@every_row("more", [{}, {"note": "two\nlines, \\"}])
+@every_row("name", NEIGHBOURS)
+def test_what_a_neighbour_says_to_be_a_secret_is_masked(name: str, more: dict[str, str]) -> None:
+    data: Any = {"count": 2, **NEIGHBOURS[name], **more}
+    firewall, event = Firewall(), shown(data)
+    assert not is_clean(firewall, event)
+    seen = masked(firewall, event)
+    written = bytes(seen.display).decode()
+    assert not any(part in written for part in (PASSWORD[:8], PASSWORD[8:], DRAWN)), written
+    assert json.decode(written)["count"] == 2
+    assert firewall.search(written) == ()  # what is found in JSON's own text is masked there
+    assert masked(firewall, seen) is seen
+    assert Firewall().mask_data(data) == json.decode(written)
+
+
+def test_a_finding_is_masked_in_every_value_that_it_touches() -> None:
+    own = 'gR8wLp3z","name":7,"size":' + "4823917465"
+    raw = Raw(b'{"text":"gR8wLp3z","name":7,"size":' + b'4823917465,"note":"a"}')
+    firewall = Firewall(own=[own])
+    one = "[ybs:secret:own-secret#1]"
+    seen = json.decode(firewall.mask_json(raw))
+    assert seen == {"text": one, one: one, "note": "a"}
+
+
+def test_a_finding_that_begins_with_a_sign_of_json_touches_only_what_is_behind_it() -> None:
+    raw = Raw(b'{"lines":[7,"' + b'gR8wLp3z","b"]}')
+    seen = json.decode(Firewall(own=['":[7,"gR8w' + "Lp3z"]).mask_json(raw))
+    assert seen == {"lines": ["[ybs:secret:own-secret#1]", "[ybs:secret:own-secret#1]", "b"]}
+
+
+def test_plain_data_with_half_a_sign_is_masked_too() -> None:
+    data = {"file": "a\ud800", "password": {"value": PASSWORD}, "more": ("b",)}
+    clean = Firewall().mask_data(data)
+    one = "[ybs:secret:assigned-secret#1]"
+    assert clean == {"file": "a\ud800", "password": {"value": one}, "more": ["b"]}
+    other = {"file": "a\ud800"}
+    assert Firewall().mask_data(other) == other
+
+
+def test_a_name_that_stands_twice_does_not_hide_what_it_says_first(token: str) -> None:
+    raw = Raw(f'{{"text": "{token}", "text": "x"}}'.encode())
+    assert token.encode() not in bytes(Firewall().mask_json(raw))
+
+
+def test_a_neighbours_value_that_is_allowed_stays() -> None:
+    raw = Raw(json.encode({"password": {"value": f'{PASSWORD}"x'}}))
+    firewall = Firewall()
+    assert firewall.mask_json(raw) is not raw
+    firewall.allow("[ybs:secret:assigned-secret#1]")
+    assert firewall.mask_json(raw) is raw
+
+
+def test_a_finding_ends_with_a_whole_escape() -> None:
+    raw = Raw(b'{"a":"gR8wLp3z\\ud83d\\ude00Xq5N7k\\n"}')
+    firewall = Firewall(own=["gR8wLp3z\U0001f600"])
+    assert json.decode(firewall.mask_json(raw))["a"] == "[ybs:secret:own-secret#1]Xq5N7k\n"
+    within = Firewall(own=["8wLp3z\\ud8"])  # half of what is one sign
+    assert json.decode(within.mask_json(raw))["a"] == "gR[ybs:secret:own-secret#1]Xq5N7k\n"

@@ -20,7 +20,7 @@ from ybs.core.errors import ConfigError
 from ybs.security.firewall import toolbox as stream_module
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.masking import Firewall
-from ybs.security.firewall.rules import KINDS
+from ybs.security.firewall.rules import KINDS, RULES, guessed_kinds
 from ybs.security.firewall.toolbox import StreamMask, is_open
 from ybs.security.firewall.vault import Vault, is_placeholder, own_secrets
 
@@ -323,12 +323,17 @@ def test_a_member_is_judged_with_its_name(firewall: Firewall) -> None:
     assert firewall.mask_data(data) != data
 
 
-@every_row("value", [int("9134705826" * 3), 1.5, True, None, ["one", "two"], {"size": 3}])
+@every_row("value", [7, 1.5, True, None, ["one", "two"], {"size": 3}])
 def test_a_member_that_is_not_a_text_keeps_its_value(firewall: Firewall, value: object) -> None:
     assert firewall.mask_data({"api_key": value, "password": value}) == {
         "api_key": value,
         "password": value,
     }
+
+
+def test_a_long_number_that_its_name_says_to_be_a_secret_is_masked(firewall: Firewall) -> None:
+    masked = firewall.mask_data({"password": int("9134705826" * 3), "size": 913470582691})
+    assert masked == {"password": "[ybs:secret:assigned-secret#1]", "size": 913470582691}
 
 
 def test_what_is_no_json_is_masked_as_text(firewall: Firewall, token: str) -> None:
@@ -703,36 +708,47 @@ GUESSED = "Zk3q9x7Lm2" + "Vw4"
 
 
 @every_row(
-    "text, shown",
+    "text",
     [
-        ("DB_PASSWORD={}&&./b7 make", "DB_PASSWORD=#&&./b7 make"),
-        ("DB_PASSWORD={}", "DB_PASSWORD=#"),
-        ("DB_PASSWORD=" + "{}$x&./b7", "DB_PASSWORD=" + "#$x&./b7"),
-        ("curl -H 'Authorization: Bearer {}'", "curl -H 'Authorization: Bearer #'"),
-        ("curl https://me:" + "{}@h.example/", "curl https://me:" + "#@h.example/"),
-        ("curl -u me:" + "{} h", "curl -u me:" + "# h"),
-        ("curl -u 'me:" + "{}' h", "curl -u 'me:" + "#' h"),
-        ("curl -u me:" + '"{}" h', "curl -u me:" + '"#" h'),
-        ("curl -u h.example:" + "{}/me", "curl -u h.example:" + "#/me"),
-        ("API_KEY={}/a/b", "API_KEY=#/a/b"),
-        *(
-            (text := f"curl http://h.example:80{sign}{{}}@good.example/", text)
-            for sign in "#?\\@|:;,&!"
-        ),
-        ("DB_PASSWORD=&&./{}", "DB_PASSWORD=&&./{}"),  # the whole of what a shell would run
-        ("DB_PASSWORD= {}x0", "DB_PASSWORD= {}x0"),
-        ("test $token || {}x0", "test $token || {}x0"),
-        ("echo pass=\n{}x0", "echo pass=\n{}x0"),
-        ("echo own&{}", "echo #"),  # known exactly
+        "DB_PASSWORD={}&&./b7 make",
+        "DB_PASSWORD= {}x0",
+        "curl -H 'Authorization: Bearer {}'",
+        "curl https://me:" + "{}@h.example/",
+        "curl -u me:" + "{} h",
+        "API_KEY={}/a/b",
+        "sh {}",
+        "psql -h {}.example -f customers.csv",
     ],
 )
-def test_in_a_question_no_guess_hides_what_a_shell_would_run(text: str, shown: str):
-    firewall = Firewall(None, [f"own&{GUESSED}"])
-    masked = firewall.asking().mask(text.format(GUESSED))
-    for kind in KINDS:
-        masked = masked.replace(f"[ybs:secret:{kind}#1]", "#")
-    assert masked == shown.format(GUESSED)
-    assert not firewall.vault.learned
+def test_in_a_question_nothing_hides_that_is_only_guessed_to_be_a_secret(text: str) -> None:
+    firewall = Firewall()
+    for said in (f"A_TOKEN={GUESSED}", f"B_TOKEN={GUESSED}.example", f'<add key="password" value="{GUESSED}"/>'):  # fmt: skip
+        assert GUESSED not in firewall.mask(said)  # a file of the repository taught it
+    learned = firewall.vault.learned
+    asked = text.format(GUESSED)
+    assert firewall.asking().mask(asked) == asked
+    assert firewall.vault.learned == learned
+
+
+def test_a_question_hides_the_persons_own_secrets_and_published_formats(token: str) -> None:
+    own = f"own&{GUESSED}"
+    masked = Firewall(own=[own]).asking().mask(f"echo {own} {token}")
+    assert masked == "echo [ybs:secret:own-secret#1] [ybs:secret:github-token#1]"
+    written = "".join(f"&#{ord(sign)};" for sign in token)  # it begins with what a shell reads
+    assert Firewall().asking().mask(written) == written
+
+
+def test_a_kind_is_guessed_where_the_secret_is_only_a_part_of_its_pattern() -> None:
+    grouped = {rule.kind for rule in RULES if rule.near or re.compile(rule.pattern).groups}
+    assert guessed_kinds() == grouped
+    assert not {"github-token", "aws-access-key", "jwt"} & grouped
+
+
+def test_in_a_question_no_member_of_a_key_of_json_hides_a_name() -> None:
+    name = "left7pad9x2q-Evil_script01Zz"
+    firewall = Firewall()
+    assert name not in firewall.mask(f'{{"kty": "EC", "d": "{name}"}}')
+    assert firewall.asking().mask(f"sh {name}") == f"sh {name}"
 
 
 @every_row(

@@ -9,29 +9,46 @@ from ybs.core.lazy import lazy
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
 from ybs.security.firewall.checks import go_on_at
 from ybs.security.firewall.decode import packed
-from ybs.security.firewall.rules import ASSIGNED, EDGE, NEAR, RULES, Level, SecretRule
+from ybs.security.firewall.rules import (
+    ASSIGNED,
+    EDGE,
+    FRAME_SIGNS,
+    NEAR,
+    PRIVATE_KEY,
+    RULES,
+    Level,
+    SecretRule,
+    key_frame,
+)
 
 #: A place in bytes and what stands there: start, end, kind.
 Span = tuple[int, int, str]
 
 _LEVELS: dict[Level, int] = {"low": 0, "normal": 1, "high": 2}
-_KEY_CHARS = lazy(rb"(?:[A-Za-z0-9+/=:,.\s]|-(?!----)|\\[nrt]){64,16384}")
-_KEY_END = lazy(rb"-----END[ +A-Z0-9_-]{0,60}KEY(?:[ +]BLOCK)?-----")
+#: Lines such as `Comment: "mine"`, which may be before the base64 of a key, and that.
+_HEADERS = rb"(?:(?:[\s\d:|>]|\\+[nr]){0,12}[\w-]{1,40}: (?:[^\n\\]|\\+\"){0,200}(?:\n|\\+n)){0,8}"
+_KEY_CHARS = lazy(_HEADERS + rb"(?:[A-Za-z0-9+/=:,.\s]|-(?!---)|\\[nrt]){64,16384}")
+_KEY_END = lazy(key_frame(b"END"))
 _MOST_KEY = 32_768
-_KEY_BEGINS = lazy(
-    rb"-----BEGIN[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----|Private-Lines: \d{1,3}(?=\s)"
-)
+_KEY_BEGINS = lazy(key_frame(b"BEGIN") + rb"|Private-Lines: \d{1,3}(?=\s)")
+#: Of what is in a frame that does not say that it is that of a private key, so many bytes are looked at: a third is long lines.
+_BODY_LINE = lazy(rb"[A-Za-z0-9+/]{32,}={0,2}[\"',;+ \t\r]{0,4}(?:\n|\\+[nr]|\Z)")
+_LEAST_SHARE, _BEGUN = 3, 1_000
 #: The base64 of a key: its long lines, and the last one, which may be short.
 _KEY_BASE64 = lazy(
-    rb"[A-Za-z0-9+/]{40,}={0,2}|[A-Za-z0-9+/]{12,}={0,2}(?=[\s\"',+;\\n]{1,20}-----END)"
+    rb"[A-Za-z0-9+/]{40,}={0,2}|[A-Za-z0-9+/]{12,}={0,2}(?=[\s\"',+;\\n]{1,20}-----? ?END)"
 )
 #: A line of one in narrow lines, where it stands between a beginning and an end.
 _NARROW = lazy(rb"(?m)^[ \t\d>#|*+:\"'-]{0,24}?([A-Za-z0-9+/]{16,39}={0,2})[ \t\r\"',\\]{0,8}$")
 #: A line of one that stands behind something else.
 _KEY_REST = lazy(rb"\n[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/]{40,80}={0,2}[ \t\r\"',\\]{0,8}(?=\n|\Z)")
 #: A line of a key, with a number or a sign of a quotation before it, in bytes at most.
-_KEY_LINE = lazy(rb"[ \t\d>#|*+:\"'-]{0,24}[A-Za-z0-9+/=]{8,80}[ \t\r\"',\\]{0,8}\n")
+_KEY_LINE = lazy(
+    rb"[ \t\d>#|*+:\"'-]{0,24}(?:[A-Za-z0-9+/=]{8,80}|=[A-Za-z0-9+/]{4})[ \t\r\"',\\]{0,8}\n"
+)
 _MOST_LINE = 160
+#: How long a frame is at most, in bytes.
+_MOST_FRAME = 80
 #: Less than this before an END line is not a key, in bytes.
 _LEAST_TAIL = 60
 _OF_KEYS = ("key", "key-end")
@@ -79,7 +96,7 @@ class RuleEngine:
         self._is_token = [
             rule.check in ("", "random", "sure")
             and rule.level == "low"
-            and rule.kind != "private-key"
+            and rule.kind != PRIVATE_KEY
             for rule in self._rules
         ]
 
@@ -208,10 +225,15 @@ class _Keys:
 
     def whole(self, start: int, body: int) -> tuple[int, int] | None:
         """Return the place of the key whose BEGIN line is at `start` to `body`; None where there is no key."""
-        end = None
+        end, limit = None, min(body + _BEGUN, len(self._data))
+        stop = self._data.find(b"----", body, limit)
+        if not self._is_private(start, body, stop if stop >= 0 else limit):
+            return None
         if body < self._no_end_after:
             end = _KEY_END().search(self._data, body, body + _MOST_KEY)
-            if end is None and b"-----END" not in self._data[body : body + _MOST_KEY]:
+            if end is None and not any(
+                sign in self._data[body : body + _MOST_KEY] for sign in FRAME_SIGNS[2:]
+            ):
                 self._no_end_after = min(self._no_end_after, body)
         text = _KEY_CHARS().match(self._data, body)
         if end is not None and end.start() - body >= 64:
@@ -221,7 +243,7 @@ class _Keys:
     def _last_line(self, end: int, body: int) -> int:
         """Return where a key without an end ends of which the lines up to `end` stand together: behind its last line, whatever is between."""
         stop = body + _MOST_KEY
-        frame = self._data.find(b"-----", end, stop)
+        frame = self._data.find(b"----", end, stop)
         rest = _KEY_REST().finditer(self._data, end - 1, frame if frame >= 0 else stop)
         return max((line.end() for line in rest), default=end)
 
@@ -237,7 +259,29 @@ class _Keys:
             if (not line and least) or not _KEY_LINE().fullmatch(self._data, line, first):
                 break
             first = line
-        return (first, end) if own - first >= _LEAST_TAIL else None
+        is_long = own - first >= _LEAST_TAIL
+        return (
+            (first, end)
+            if is_long and self._is_private(start, max(first, own - _BEGUN), own)
+            else None
+        )
+
+    def _is_private(self, frame: int, start: int, end: int) -> bool:
+        """Return whether the frame says that it is that of a private key, or what is in it looks like one."""
+        if b"PRIVATE" in self._data[frame : frame + _MOST_FRAME].upper():
+            return True
+        lines = _BODY_LINE().finditer(self._data, start, end)
+        return sum(len(line[0]) for line in lines) * _LEAST_SHARE >= end - start
+
+
+def may_have_key(data: bytes) -> bool:
+    """Return whether a private key may begin or end in the bytes."""
+    is_framed = any(sign in data for sign in FRAME_SIGNS)
+    return (
+        (is_framed and bool(_KEY_BEGINS().search(data) or _KEY_END().search(data)))
+        or b"Private-Lines" in data
+        or PACKED_KEY in data
+    )
 
 
 def key_lines(data: bytes) -> list[bytes]:
@@ -248,7 +292,7 @@ def key_lines(data: bytes) -> list[bytes]:
         if place is not None:
             done = place[1]
             found += _KEY_BASE64().findall(data, match.end(), done)
-            if data.endswith(b"-----", 0, done):
+            if data.endswith(b"----", 0, done):
                 found += _NARROW().findall(data, match.end(), done)
     if PACKED_KEY in data:
         whole = data.replace(b"\r", b"").replace(b"\n", b"")

@@ -1,5 +1,6 @@
 """The firewall of a session: finds secrets in a text and puts placeholders in their place."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,8 +25,8 @@ from ybs.security.firewall.engine import (
 )
 from ybs.security.firewall.leaves import Leaves, joined
 from ybs.security.firewall.report import SecretsReport
-from ybs.security.firewall.rules import ASSIGNED, GUESSED, KINDS, OWN
-from ybs.security.firewall.vault import Vault
+from ybs.security.firewall.rules import ASSIGNED, KINDS, OWN, PRIVATE_KEY, guessed_kinds
+from ybs.security.firewall.vault import Vault, is_placeholder
 from ybs.security.firewall.views import SEPARATOR, TextView
 
 #: So many characters are remembered, and no text that is longer than a quarter of it.
@@ -72,7 +73,8 @@ class FindingCache:
         self._size = 0
 
 
-_LONGEST_MEMBER = 400
+#: A longer value is not read together with its name, in characters.
+LONGEST_MEMBER = 400
 #: A sign that may be in a value, for those that would end it.
 _WITHIN = dict.fromkeys(map(ord, "\"'`\\"), "^")
 #: Between texts that are searched together: no word goes on over it.
@@ -80,13 +82,12 @@ _APART = SEPARATOR.decode()
 #: How many encodings are undone one after the other, and how much of each layer but the first is decoded for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096
-#: What in a question ends what may be hidden: no part of an address or a path, and nothing that a shell reads, hides behind a guess.
-#: Then the name before a password, words of private keys, and what a command may begin behind.
+#: What in a question ends what may be hidden, nothing that a shell reads; and words of private keys.
 _PLAIN_ENDS = lazy(rb"[^A-Za-z0-9_.~%+=-]")
-_LOGIN_NAME = lazy(rb"[^:]*:[\"']*")
 _KEY_WORDS = lazy(rb"[\w+=-]{16,}")
-_COMMAND_BEGINS = lazy(rb"(?:[;|&(`\n]|\w=[ \t])[ \t\"'\\]*\Z")
-_MOST_GAP = 32
+#: A name or value in JSON: what is between its quotes, or a number.
+_LEAF = lazy(r'"([^"\\]*(?:\\.[^"\\]*)*)"|-?[0-9][0-9.eE+-]*')
+_ESCAPE = lazy(r"(?:\\u[dD][89abAB]..)?\\(?:u....|.)")
 _PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
 
 
@@ -205,9 +206,10 @@ class Firewall:
         self._hides_code = asks_for is None
 
     def asking(self) -> "Firewall":
-        """Return a firewall for what a person is asked to allow: what is found by its looks hides nothing there that a shell would run.
+        """Return a firewall for what a person is asked to allow: it hides the person's own secrets and published formats.
 
-        It keeps what it finds to itself, since that may be the first part of a value, and a word.
+        What only the words around it say to be a secret is shown: any file can say that of a host or of a script's name.
+        It keeps what it finds to itself, since that may be the first part of a value.
         """
         return Firewall(self._settings, asks_for=self)
 
@@ -302,23 +304,65 @@ class Firewall:
         return "".join((*pieces, text[end:])) if pieces else text
 
     def mask_json(self, raw: Raw, place: str = "") -> Raw:
-        """Mask the texts in a piece of JSON after decoding them; the same piece where nothing was masked."""
-        # Without escapes it says what it reads, so one look at all of it does, but for what goes on in another value.
-        is_plain = b"\\" not in bytes(raw) and not self.spans(bytes(raw))
-        if is_plain and not any(map(self.find, joined(_decoded(raw)))):
-            return raw
+        """Mask the texts in a piece of JSON after decoding them, and what is found in its own text; the same piece where nothing was masked."""
+        text = bytes(raw).decode("utf-8", "replace")
         try:
             data = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            text = bytes(raw).decode("utf-8", "replace")
             masked = self.mask(text, place)
             return raw if masked == text else Raw(msgspec.json.encode(masked))
-        masked = self.mask_data(data, place)
-        return raw if masked == data else Raw(msgspec.json.encode(masked))
+        # Without escapes it says what it reads, so one look at all of it does, but for what goes on in another value.
+        if "\\" not in text and not self.find(text) and not any(map(self.find, joined(data))):
+            return raw
+        masked = self._mask_texts(data, place)
+        before = text if masked == data else written(masked)
+        clean = self._mask_written(before, place)
+        return raw if clean == text else Raw(clean.encode())
 
     def mask_data(self, data: Any, place: str = "") -> Any:
+        """Mask the texts in plain data as those in JSON."""
+        if isinstance(data, str):
+            return self.mask(data, place)
+        masked = self._mask_texts(data, place)
+        text = written(masked)
+        clean = self._mask_written(text, place)
+        if clean == text:
+            return masked
+        from json import loads  # takes what msgspec does not; few data have secrets
+
+        return loads(clean)
+
+    def _mask_texts(self, data: Any, place: str) -> Any:
         """Mask the texts in plain data, each alone and all as one text, in which a secret may go on in the next value."""
         return self._mask_each(self._mask_across(data, place), place)
+
+    def _mask_written(self, text: str, place: str) -> str:
+        """Mask what is found in JSON's own text in each name and value that it touches: a neighbour may say that they are secrets."""
+        while findings := self.find(text):
+            masked = self._replaced_within(text, findings, place)
+            if masked == text:  # only signs of JSON, and placeholders
+                break
+            text = masked
+        return text
+
+    def _replaced_within(self, text: str, findings: Iterable[SecretFinding], place: str) -> str:
+        """Put placeholders in place of what the names and values in JSON have of the findings, which stand in order."""
+        leaves = [*_LEAF().finditer(text)]
+        starts = [leaf.start() for leaf in leaves]
+        pieces, done = list[str](), 0
+        for finding in findings:
+            first = max(bisect_right(starts, finding.start) - 1, 0)
+            touched = leaves[first : bisect_right(starts, finding.end - 1)]
+            parts = [part for part in _parts_in(touched, finding) if part[0] >= done]
+            secret = "\n".join(said for *_, said, _ in parts)
+            if not parts or self._allowed.holds(secret):
+                continue
+            placeholder = self.vault.placeholder(finding.kind, secret)
+            self.report.add(finding.kind, place, placeholder)
+            for start, end, _, quote in parts:
+                pieces += (text[done:start], quote, placeholder, quote)
+                done = end
+        return "".join((*pieces, text[done:]))
 
     def _mask_across(self, data: Any, place: str) -> Any:
         """Mask the parts of secrets that stand in several texts."""
@@ -362,7 +406,7 @@ class Firewall:
 
     def _mask_member(self, name: str, value: Any, place: str) -> Any:
         masked = self._mask_each(value, place)
-        if not isinstance(masked, str) or len(masked) > _LONGEST_MEMBER:
+        if not isinstance(masked, str) or len(masked) > LONGEST_MEMBER:
             return masked
         text = member_text(name, masked)
         shift = len(text) - len(masked) - 1
@@ -376,9 +420,19 @@ class Firewall:
         return self.mask(self._replaced(masked, inner, place), place) if inner else masked
 
 
+def written(data: Any) -> str:
+    """Return plain data as JSON."""
+    try:
+        return msgspec.json.encode(data).decode()
+    except (TypeError, ValueError):
+        from json import dumps  # takes halves of signs, as in names of files
+
+        return dumps(data, ensure_ascii=False, default=str)
+
+
 def member_text(name: str, value: str) -> str:
     """Return a member of plain data as it is searched. The value is in place at its end, before a quote."""
-    within = value.translate(_WITHIN) if len(value) <= _LONGEST_MEMBER else value
+    within = value.translate(_WITHIN) if len(value) <= LONGEST_MEMBER else value
     return f'"{name}": "{within}"'
 
 
@@ -398,11 +452,27 @@ def _parts_of(finding: SecretFinding, sizes: Iterable[int]) -> Iterator[tuple[in
         begins += size + 1
 
 
-def _decoded(raw: Raw) -> Any:
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+def _parts_in(
+    leaves: Iterable[re.Match[str]], finding: SecretFinding
+) -> Iterator[tuple[int, int, str, str]]:
+    """Yield where names and values in JSON have a part of a finding, what this says, and the quote around what takes its place.
+
+    Of an escape it is all of it, of a number too; a placeholder has none.
+    """
+    from json import loads  # few findings are at a neighbour
+
+    for leaf in leaves:
+        begin, stop = leaf.span(leaf.lastindex or 0)
+        start, end = max(begin, finding.start), min(stop, finding.end)
+        if start >= end or is_placeholder(leaf.string[start:end]):
+            continue
+        if leaf.lastindex is None:
+            yield begin, stop, leaf[0], '"'
+            continue
+        for escape in _ESCAPE().finditer(leaf.string, begin, stop) if "\\" in leaf[0] else ():
+            start = escape.start() if start in range(*escape.span()) else start
+            end = escape.end() if end in range(*escape.span()) else end
+        yield start, end, loads(f'"{leaf.string[start:end]}"'), ""
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:
@@ -429,24 +499,18 @@ def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:
 
 
 def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield of each value that is not known exactly what it begins with, and of private keys each long word; nothing of what may be a command.
-
-    A password in an address hides as a whole or not at all: what it ends with says where the address leads.
-    """
+    """Yield what a question hides: the person's own secrets, what tokens of published formats begin with, and of private keys each long word."""
     for start, end, kind in spans:
         if kind == OWN:
             yield start, end, kind
-        elif kind == "private-key":
-            yield from ((*found.span(), kind) for found in _KEY_WORDS().finditer(data, start, end))
-        else:
-            if kind == "curl-login" and (name := _LOGIN_NAME().match(data, start, end)):
-                start = name.end()
+        elif kind == PRIVATE_KEY:
+            if b"----" in data[start:end]:  # else the words around it said so
+                words = _KEY_WORDS().finditer(data, start, end)
+                yield from ((*found.span(), kind) for found in words)
+        elif kind not in guessed_kinds():
             found = _PLAIN_ENDS().search(data, start, end)
             stop = found.start() if found else end
-            if kind == "url-password" and stop < end:
-                continue
-            before = data[max(0, start - _MOST_GAP) : start]
-            if start < stop and not (kind in GUESSED and _COMMAND_BEGINS().search(before)):
+            if start < stop:
                 yield start, stop, kind
 
 

@@ -17,13 +17,13 @@ from ybs.core.ports import Model, Request, ToolSpec
 from ybs.core.wrapper import ModelWrapper
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.report import Masked
+from ybs.security.firewall.rules import PRIVATE_KEY
 from ybs.security.firewall.structs import has_rest_of_key, masked
 
 _T = TypeVar("_T")
 #: What is done about a secret that stands in a request: put a placeholder there, let it pass, or do not send.
 Decision: TypeAlias = Literal["mask", "send", "stop"]
 
-PRIVATE_KEY = "private-key"
 #: Where the person's own words stand.
 PERSON = "your message"
 _SYSTEM = "the system prompt"

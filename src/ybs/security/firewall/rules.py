@@ -6,6 +6,7 @@ Literals are lower case and matched in any case; patterns mind the case.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -59,6 +60,20 @@ EDGE = (
 END = rb"(?![_-]{0,2}[0-9A-Za-z])"
 UUID = rb"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+#: The kind of private keys, which the person is told of.
+PRIVATE_KEY = "private-key"
+#: What stands in every frame of a key in a text, as `-----BEGIN RSA PRIVATE KEY-----` and `---- BEGIN SSH2 PUBLIC KEY ----`.
+FRAME_SIGNS = (b"-BEGIN ", b"- BEGIN ", b"-END ", b"- END ")
+
+
+def key_frame(word: bytes) -> bytes:
+    """Return the pattern of a line that begins or ends a private key: its words do not say that it is something public."""
+    said = rb"(?:[ +\w./]|-(?!---)){0,60}?"
+    public = rb"PUBLIC|CERT|REQUEST|SIGNATURE|SIGNED|MESSAGE|PARAMETERS|CRL|PKCS|CMS|FILE|RESPONSE"
+    is_private = rb"(?:(?=" + said + rb"PRIVATE)|(?!" + said + rb"(?:" + public + rb")))"
+    return rb"-----?(?i:[ +]?" + word + rb"[ +]" + is_private + said + rb")-----?"
 
 
 #: Words of secrecy in the names of what values are given to.
@@ -203,6 +218,18 @@ def _rules_in(table: str, before: bytes = b"") -> Iterator[SecretRule]:
         yield SecretRule(kind, names, before + found, bits, least=_LEAST)
 
 
+#: An element of a key in XML, and such a key with private ones among them; the last one may be cut off.
+_MEMBER = rb"<\w{1,9}>[\w+/=\s\\]{0,1400}"
+_MEMBERS = rb"(?:" + _MEMBER + rb"</\w{1,9}>[\w\s\\]{0,40}){0,8}"
+_XML_KEY = (
+    rb"<RSAKeyValue>[\w\s\\]{0,40}(?="
+    + _MEMBERS
+    + rb"<[DPQ]>)("
+    + _MEMBERS
+    + rb"(?:"
+    + _MEMBER
+    + rb")?)"
+)
 #: Tokens that are known by more than a prefix, and private keys.
 _MORE = (
     SecretRule("azure-client-secret", (b"q~",), rb"[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![_-]{0,2}[0-9A-Za-z~])", 3.0, before=ALNUM + b"_~.-", reach=4, everywhere=True),
@@ -227,10 +254,11 @@ _MORE = (
     SecretRule("authress-key", (b"sc_", b"ext_", b"scauth_", b"authress_"),
          EDGE + rb"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.acc[_-][A-Za-z0-9-]{10,32}\.[\w+/=-]{30,120}", 3.0, least=55),
     SecretRule("maxmind-key", (b"_mmk",), rb"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk" + END, 3.5, before=ALNUM + b"_", reach=36),
-    SecretRule("private-key", (b"-----begin",), rb"-----BEGIN[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----", 0.0, "key"),
-    SecretRule("private-key", (b"-----end",), rb"-----END[ +A-Z0-9_-]{0,60}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----", 0.0, "key-end", everywhere=True),
-    SecretRule("private-key", (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:(?:\d{1,6}[\t:])?[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
-    SecretRule("private-key", (b'"d"', b'"p"', b'"q"', b'"dp"', b'"dq"', b'"qi"', b'"k"'),
+    SecretRule(PRIVATE_KEY, (b"----begin", b"---- begin"), key_frame(b"BEGIN"), 0.0, "key", before=b"-", reach=1, everywhere=True),
+    SecretRule(PRIVATE_KEY, (b"----end", b"---- end"), key_frame(b"END"), 0.0, "key-end", before=b"-", reach=1, everywhere=True),
+    SecretRule(PRIVATE_KEY, (b"<rsakeyvalue>",), _XML_KEY, 0.0, "sure", everywhere=True),
+    SecretRule(PRIVATE_KEY, (b"private-lines",), rb"Private-Lines: \d{1,3}\s{1,2}((?:(?:\d{1,6}[\t:])?[A-Za-z0-9+/=]{10,64}\s{1,2}){1,80})"),
+    SecretRule(PRIVATE_KEY, (b'"d"', b'"p"', b'"q"', b'"dp"', b'"dq"', b'"qi"', b'"k"'),
          rb'"(?:d[pq]?|p|qi?|k)"\s{0,4}:\s{0,4}"([\w-]{22,1400})"', 3.5, near=b'"kty"', around=4_000, everywhere=True),
     SecretRule("age-key", (b"age-secret-key-1",), rb"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}", 0.0, "sure"),
     SecretRule("jwt", (b"ey",), EDGE + rb"ey[A-Za-z0-9_-]{12,4096}\.ey[\w/\\-]{8,8192}\.(?:[\w/\\-]{10,2048}={0,2})?", 3.0, least=24),
@@ -310,6 +338,12 @@ RULES: tuple[SecretRule, ...] = (
     *_SPOKEN,
     ASSIGNED,
 )
-#: What only the words around it say to be a secret.
-GUESSED: frozenset[str] = frozenset(rule.kind for rule in (*_SPOKEN, ASSIGNED))
 KINDS: frozenset[str] = frozenset(rule.kind for rule in RULES) | {OWN}
+
+
+@cache
+def guessed_kinds() -> frozenset[str]:
+    """Return the kinds of what only the words around it say to be a secret: it is a group of the pattern, or something has to stand near."""
+    groups = (rule.pattern.replace(b"(?", b"").replace(b"\\(", b"") for rule in RULES)
+    rows = zip(RULES, groups, strict=True)
+    return frozenset(rule.kind for rule, rest in rows if rule.near or b"(" in rest)

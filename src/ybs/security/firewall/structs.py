@@ -11,7 +11,8 @@ from ybs.core.messages import Image, Text, Thinking
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Question
 from ybs.security.firewall.leaves import joined
-from ybs.security.firewall.masking import Firewall, member_text, number_text
+from ybs.security.firewall.masking import LONGEST_MEMBER, Firewall, member_text, written
+from ybs.security.firewall.rules import FRAME_SIGNS, key_frame
 
 _T = TypeVar("_T")
 _Q = TypeVar("_Q", Question, OpenQuestion)
@@ -21,12 +22,13 @@ _WORDLESS = frozenset((bool, float, int, type(None)))
 #: What a program made up and another compares or checks.
 _OPAQUE = frozenset(("id", "call_id", "session"))
 #: Where a key was masked, or begins; where one ends; and a line of it.
+_GAP = r"(?:\\+[nrt]|[^A-Za-z0-9+/\\]){0,60}"
 _KEY_BEGINS = lazy(
-    r"(?:\[ybs:secret:private-key#\d{1,6}\]|-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----)"
-    r"[^A-Za-z0-9+/]{0,60}[A-Za-z0-9+/]{40}"
+    rf"\[ybs:secret:private-key#\d{{1,6}}\]{_GAP}[A-Za-z0-9+/]{{40}}|"
+    rf"(?=.{{0,80}}?(?i:key)){key_frame(b'BEGIN').decode()}{_GAP}[A-Za-z0-9+/]{{32}}"
 )
-_KEY_ENDS = lazy(r"-----END[ A-Z0-9_-]{0,60}PRIVATE KEY")
-_KEY_LINE = lazy(r"[A-Za-z0-9+/]{40}")
+_KEY_ENDS = lazy(rf"(?=.{{0,80}}?(?i:key)){key_frame(b'END').decode()}")
+_KEY_LINE = lazy(r"[A-Za-z0-9+/]{32}")
 #: JSON below this length is remembered for a while, in bytes.
 _SHORT = 4_096
 #: How far before the end of a key a line of it is looked for, in characters.
@@ -47,7 +49,7 @@ def masked(firewall: Firewall, value: _T, place: str = "") -> _T:
 
 
 def masked_question(firewall: Firewall, question: _Q) -> _Q:
-    """Return a question with placeholders, which hide nothing that a shell would run: of a diff that is what would be new."""
+    """Return a question with placeholders for the person's own secrets and published formats; of a diff, for all secrets but in what would be new."""
     if question.effect in ("write", "edit"):
         question = _with_masked_diff(firewall, question)
     return masked(firewall.asking(), question, _QUESTION)
@@ -76,8 +78,13 @@ def has_rest_of_key(value: object) -> bool:
     """Return whether a part of a private key may have been left beside its placeholder."""
     texts: list[str] = []
     _gather(value, texts)
-    marked = [text for text in texts if "private-key#" in text or "PRIVATE KEY" in text]
+    marked = (text for text in texts if "private-key#" in text or has_frame(text))
     return any(_KEY_BEGINS().search(text) or _has_tail(text) for text in marked)
+
+
+def has_frame(text: str) -> bool:
+    """Return whether something in the text is framed as keys are."""
+    return any(sign.decode() in text for sign in FRAME_SIGNS)
 
 
 def _has_tail(text: str) -> bool:
@@ -101,8 +108,8 @@ def _gather(value: Any, texts: list[str]) -> bool:
         case Struct() if not isinstance(value, Thinking):
             return _gather_fields(value, texts)
         case dict():
-            _gather_data(cast("dict[str, Any]", value), texts)
-            texts += joined(cast("dict[str, Any]", value))
+            raw = written(cast("dict[str, Any]", value)).encode("utf-8", "surrogatepass")
+            return _gather_raw(raw, texts)
         case _:
             pass
     return True
@@ -144,28 +151,34 @@ def _texts_in(raw: bytes) -> list[str] | None:
         data = json.decode(raw)
     except (DecodeError, UnicodeDecodeError):
         return None
-    texts: list[str] = []
-    if b"\\" in raw:
-        _gather_data(data, texts)
-    else:
-        texts.append(raw.decode("utf-8", "replace"))  # it says what it reads
+    texts = [raw.decode("utf-8", "replace")]
+    if b"\\" in raw:  # else it says what it reads
+        _gather_data(data, texts, is_all=b"\\u" in raw or b"\\/" in raw)
     return texts + joined(data)
 
 
-def _gather_data(data: Any, texts: list[str]) -> None:
-    """Add the texts in plain data; the name of a member is part of what says that a text is a secret."""
+def _gather_data(data: Any, texts: list[str], *, is_all: bool) -> None:
+    """Add the texts in plain data, or those that JSON writes with escapes; the name of a member is part of what says that a text is a secret."""
     match data:
         case str():
-            texts.append(data)
+            if is_all or not _is_written_plainly(data):
+                texts.append(data)
         case list():
             for item in cast("list[Any]", data):
-                _gather_data(item, texts)
+                _gather_data(item, texts, is_all=is_all)
         case dict():
             for name, inner in cast("dict[str, Any]", data).items():
-                texts.append(member_text(name, inner) if isinstance(inner, str) else name)
-                _gather_data(inner, texts)
+                is_read_along = isinstance(inner, str) and len(inner) <= LONGEST_MEMBER
+                is_plain = not is_read_along or _is_written_plainly(inner)
+                if is_all or not (is_plain and _is_written_plainly(name)):
+                    texts.append(member_text(name, inner) if is_read_along else name)
+                _gather_data(inner, texts, is_all=is_all)
         case _:
-            texts.append(number_text(data))
+            pass
+
+
+def _is_written_plainly(text: str) -> bool:
+    return '"' not in text and "\\" not in text and text.isprintable()
 
 
 def _masked(firewall: Firewall, value: Any, place: str) -> Any:

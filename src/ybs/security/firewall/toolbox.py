@@ -16,8 +16,8 @@ from ybs.core.ports import Toolbox
 from ybs.core.wrapper import ToolboxWrapper
 from ybs.security.firewall.masking import Firewall, member_text
 from ybs.security.firewall.restore import Read, Restorer
-from ybs.security.firewall.rules import WORDS
-from ybs.security.firewall.structs import has_rest_of_key, is_clean, masked
+from ybs.security.firewall.rules import FRAME_SIGNS, WORDS
+from ybs.security.firewall.structs import has_frame, has_rest_of_key, is_clean, masked
 
 #: What the model reads in place of a result.
 WITHHELD = (
@@ -141,7 +141,8 @@ class _Live:
 
 def _may_hold_key(result: ToolResult) -> bool:
     """Return whether a beginning or an end of a private key stands in a result: a part of it may, too."""
-    return "PRIVATE KEY" in result.output or b"PRIVATE KEY" in bytes(result.display)
+    display = bytes(result.display)
+    return has_frame(result.output) or any(sign in display for sign in FRAME_SIGNS)
 
 
 def _has_key(text: str) -> bool:
@@ -161,8 +162,10 @@ MOST_HELD = 65_536
 #: Where words end, as the rules see it: other signs of Unicode may stand in a password.
 _SPACE = " \t\r\n\v\f"
 #: Secrets of several lines: how each begins, and what ends it.
+_FRAMED = lazy(r"-----?[ +]?END(?:[ +\w]|-(?!---)){0,60}----")
 _LONG = (
-    ("-----BEGIN", lazy(r"-----END[ +A-Z0-9_-]{0,60}-----")),
+    ("----BEGIN", _FRAMED),
+    ("---- BEGIN", _FRAMED),
     ("Private-Lines:", lazy(r"Private-MAC:")),
 )
 
@@ -202,7 +205,7 @@ class StreamMask:
         for begin, end in _LONG:
             place = held.rfind(begin)
             if place >= 0 and not end().search(held, place):
-                cut = min(cut, place)
+                cut = min(cut, len(held[:place].rstrip("-")))
         for value, _ in self._firewall.vault.known():
             if any(code in value for code in b" \t\r\n"):
                 cut = min(cut, _before(held, value.decode("utf-8", "replace"), cut))

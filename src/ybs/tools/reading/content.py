@@ -70,11 +70,9 @@ def text_with_key(roots: Roots, path: Path) -> str:
             data, _ = read_bytes(place, roots.show(path))
     except (OSError, ToolError):
         return ""
-    from ybs.security.firewall.engine import PACKED_KEY
+    from ybs.security.firewall.engine import may_have_key
 
-    signs = (b"PRIVATE KEY", b"Private-Lines", PACKED_KEY)
-    has_key = any(sign in data for sign in signs) or wide_encoding(data)
-    return TextFile(data).text if has_key else ""
+    return TextFile(data).text if may_have_key(data) or wide_encoding(data) else ""
 
 
 def read(roots: Roots, path: Path, asked: LineRange, deadline: Deadline) -> FileContent:
