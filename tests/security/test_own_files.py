@@ -93,6 +93,19 @@ def test_a_copy_by_links_that_somebody_makes_later_has_no_file_in_common(
         assert not (tmp_path / "copy" / name).samefile(installation.site / name)
 
 
+@pytest.mark.parametrize("name", ["ybs", "msgspec"])
+def test_a_copy_by_links_of_a_package_alone_has_no_file_in_common(installation, tmp_path, name):
+    package = installation.site / name
+    package.mkdir(exist_ok=True)
+    (package / "__init__.py").touch()
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    (package / "finder.py").write_text("x = 1\n")
+    copytree(package, tmp_path / f"project/vendor/{name}", copy_function=os.link)
+    keep_apart(tmp_path / "stamp", lambda _: True)
+    for file in ("__init__.py", "finder.py"):
+        assert not (package / file).samefile(tmp_path / f"project/vendor/{name}" / file)
+
+
 def test_links_to_where_no_tool_may_write_stay(installation, tmp_path: Path):
     keep_apart(tmp_path / "stamp", lambda _: False)
     is_link = (installation.site / "ybs/__init__.py").is_symlink()

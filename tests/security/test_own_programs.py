@@ -25,7 +25,7 @@ from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
 from ybs.security.launcher import away_from, persons_program
-from ybs.security.own_programs import APART, IN_PROJECT, OwnPrograms, Start, start_folder
+from ybs.security.own_programs import APART, IN_PROJECT, OwnPrograms, Start, entering, start_folder
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident
@@ -303,8 +303,11 @@ async def test_own_hooks_take_no_code_of_a_project_before_that_is_trusted(
             await hooked(found, command)
             assert bool(attack.stolen()) is (name in ran), name
             if path == ":":
-                await hooked(found, command, cwd=APART)
+                said = await hooked(found, command, cwd=APART)
                 assert attack.stolen() == [], name
+                assert "trust in the project" not in said
+                if name in ("a program of PATH", "a relative path"):
+                    assert 'as "cwd": "apart" in its entry says' in said
     assert ran >= set(HOOKS) - {"a program of PATH"}
     assert ("a program of PATH" in ran) is (path != ":")
 
@@ -625,6 +628,25 @@ def test_the_home_folder_as_the_project_keeps_the_persons_own_programs(home: Pat
     roots = Roots(this_host(), home)
     start = OwnPrograms(roots, lambda: False).start("x")
     assert (start.is_apart, start.environ["HOME"]) == (True, str(home))
+
+
+def test_the_reason_why_a_program_started_apart_is_what_its_entry_says(project: Path):
+    untrusted, trusted = (
+        OwnPrograms(Roots(this_host(), project), lambda answer=answer: answer)
+        for answer in (False, True)
+    )
+    assert "trust in the project" in untrusted.start("x").why
+    for each in (untrusted, trusted):
+        assert each.start("x", IN_PROJECT).why == ""
+        assert each.start("x", APART).why.endswith('as "cwd": "apart" in its entry says')
+
+
+def test_no_variable_says_which_folder_was_left(project: Path, tmp_path: Path):
+    said = subprocess.run(
+        entering(str(tmp_path), ("/usr/bin/env",)), cwd=project, capture_output=True, text=True, check=True
+    ).stdout  # fmt: skip
+    assert f"PWD={tmp_path}\n" in said
+    assert str(project) not in said
 
 
 def test_the_folder_is_private_and_nobody_elses(project: Path, home: Path):

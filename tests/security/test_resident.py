@@ -13,6 +13,7 @@ import pytest
 
 from hosts import this_host
 from ybs.core.errors import Refused, ToolError
+from ybs.security.sandbox import copied_homes
 from ybs.security.sandbox import resident as module
 from ybs.security.sandbox.choice import choose
 from ybs.security.sandbox.landlock import Landlock, open_kernel
@@ -269,7 +270,7 @@ def test_no_link_that_comes_while_a_home_is_copied_is_followed(
     (home / "a" / "deep" / "x").write_text("kept")
     (home / "b").mkdir()
     (home / "b" / "file").write_text("kept")
-    copy = module._copy_entry
+    copy = copied_homes._copy_entry
 
     def exchange(folder: int, name: str, to: Path) -> None:
         copy(folder, name, to)
@@ -279,7 +280,7 @@ def test_no_link_that_comes_while_a_home_is_copied_is_followed(
                 each.symlink_to(led)
             (home / "b2").symlink_to(secret / "key")
 
-    monkeypatch.setattr(module, "_copy_entry", exchange)
+    monkeypatch.setattr(copied_homes, "_copy_entry", exchange)
     wanted = Resident(key="k-here", seed="k", command=("true",))
     for each in start_resident(this_host(), project, wanted).descriptors:
         os.close(each)

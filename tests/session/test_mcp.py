@@ -279,7 +279,12 @@ async def test_what_a_server_writes_in_incognito_is_in_no_other_session_and_not_
             ("four", False),
         ):
             scene = Scene(
-                project, [echo(words), "done"], sandbox=True, host=host, incognito=is_private
+                project,
+                [echo(words), "done"],
+                sandbox=True,
+                host=host,
+                incognito=is_private,
+                trust=True,
             )
             await stack.enter_async_context(scene)
             said.append((await scene.turn())[0].output)
@@ -371,38 +376,84 @@ open(left, "w").close()
     assert await said() == "an empty home"
 
 
-@pytest.mark.parametrize("is_trusted", [True, False])
-async def test_the_persons_server_finds_what_was_left_in_this_very_project_and_until_a_revoke(
-    project: Path, tmp_path: Path, is_trusted: bool
+#: A server that leaves a file in its home where it sees the project, and says what else it finds there.
+LEAVING = """
+home, project = os.path.expanduser("~"), os.environ.get("YBS_PROJECT_DIR", "")
+found = sorted(set(os.listdir(home)) - {".cache"})
+def call(name, given):
+    return text(" ".join(found) or "an empty home")
+left = "left" if os.path.isdir(project) else "fetched"
+with open(f"{home}/{left}", "a") as file:
+    file.write("x")
+"""
+
+
+@pytest.mark.parametrize("cwd", ["", "project"])
+async def test_what_a_project_leaves_in_the_home_of_the_persons_server_is_in_no_other_one(
+    project: Path, tmp_path: Path, cwd: str
 ):
     if Sandbox(this_host(), project).state not in ("full", "held"):
         pytest.skip("NO SANDBOX on this machine (install bubblewrap): servers in it are untested")
-    more = """
-left = os.path.expanduser("~/left")
-def call(name, given, found=os.path.exists(left)):
-    return text("found it" if found else "an empty home")
-open(left, "w").close()
-"""
-    other, programs = tmp_path / "other", tmp_path / "programs"
-    other.mkdir()
+    clone, programs = tmp_path / "clone", tmp_path / "programs"
+    clone.mkdir()
     programs.mkdir()
-    configure({"demo": {**entry_of(programs, more), **({} if is_trusted else {"cwd": "project"})}})
+    configure({"demo": {**entry_of(programs, LEAVING), "cwd": cwd}})
 
-    async def said(folder: Path = project) -> str:
+    async def said(folder: Path, *, is_trusted: bool = False) -> str:
         script = [echo(), "done"]
         async with Scene(folder, script, sandbox=True, trust=is_trusted) as scene:
             (result,) = await scene.turn()
             return result.output
 
-    assert [await said(), await said(), await said(other)] == [
-        "an empty home",
-        "found it",
-        "an empty home",
-    ]
+    assert [await said(clone), await said(clone), await said(project)] == ["fetched"] * 3
+    trusted = [await said(project, is_trusted=True) for _ in range(2)]
+    assert trusted == ["fetched", "fetched left"]
+    assert [await said(clone, is_trusted=True), await said(project)] == ["fetched"] * 2
     revoke(this_host(), project)
-    assert [await said(), await said(other)] == ["an empty home", "found it"]
-    renew(project)
-    assert await said() == "an empty home"
+    assert await said(project, is_trusted=True) == "fetched"
+    assert await said(clone, is_trusted=True) == "fetched left"
+    renew(clone)
+    assert await said(clone, is_trusted=True) == "fetched"
+    (home,) = this_host().residents_folder.glob("*-copies")
+    assert (home.with_name(home.name.removesuffix("-copies")) / "temporary/home/fetched").read_text() == "x"  # fmt: skip
+
+
+async def test_two_sessions_in_projects_that_are_not_trusted_have_no_home_in_common(
+    project: Path, tmp_path: Path
+):
+    if Sandbox(this_host(), project).state not in ("full", "held"):
+        pytest.skip("NO SANDBOX on this machine (install bubblewrap): servers in it are untested")
+    clone, programs = tmp_path / "clone", tmp_path / "programs"
+    clone.mkdir()
+    programs.mkdir()
+    more = LEAVING.replace("found) or", "sorted(os.listdir(home)) if name else []) or")
+    configure({"demo": entry_of(programs, more.replace('"left"', "os.path.basename(project)", 1))})
+    async with AsyncExitStack() as stack:
+        answers: list[str] = []
+        for folder in (clone, project):
+            scene = Scene(folder, [echo(), "done"], sandbox=True)
+            await stack.enter_async_context(scene)
+            answers.append((await scene.turn())[0].output)
+    assert "clone" in answers[0].split()
+    assert "clone" not in answers[1].split()
+    (copies,) = this_host().residents_folder.glob("*-copies")
+    assert sorted(each.name for each in copies.glob("*.lock")) == ["1.lock", "2.lock"]
+
+
+async def test_a_server_that_sees_no_project_keeps_its_home(project: Path, tmp_path: Path):
+    if Sandbox(this_host(), project).state not in ("full", "held"):
+        pytest.skip("NO SANDBOX on this machine (install bubblewrap): servers in it are untested")
+    other, programs = tmp_path / "other", tmp_path / "programs"
+    other.mkdir()
+    programs.mkdir()
+    configure({"demo": {**entry_of(programs, LEAVING), "project": "none"}})
+    answers: list[str] = []
+    for folder in (project, other):
+        async with Scene(folder, [echo(), "done"], sandbox=True) as scene:
+            answers.append((await scene.turn())[0].output)
+    assert answers == ["fetched", "fetched"]
+    (kept,) = this_host().residents_folder.iterdir()
+    assert (kept / "temporary/home/fetched").read_text() == "xxx"
 
 
 def renew(folder: Path) -> None:

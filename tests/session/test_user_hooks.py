@@ -1122,7 +1122,7 @@ def test_a_projects_hook_that_could_not_write_says_how_it_may(said: str):
     group = {"hooks": [{"type": "command", "command": "touch x"}]}
     (own,) = read({"Stop": [group]}).hooks
     ran = ProgramResult(
-        exit_code=1, how="exit code 1", answer=b"", text="", errors=said, timed_out=False, is_apart=False
+        exit_code=1, how="exit code 1", answer=b"", text="", errors=said, timed_out=False, why_apart=""
     )  # fmt: skip
     how = '(it may only read the project, unless its entry says "project": "write")'
     for hook, is_told in ((replace(own, source="project"), True), (replace(own, source="project", project="read"), False), (own, False)):  # fmt: skip

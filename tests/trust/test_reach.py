@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from rows import every_row
 from trusting import give_trust, is_trusted, put, trusted, wanting
 from ybs.core.errors import ConfigError, ToolError
-from ybs.trust.decision import reach_unchanged
+from ybs.trust import files as trust_files
+from ybs.trust.decision import give, is_unchanged, reach_unchanged
 from ybs.trust.reach import CommandReach, reach
+from ybs.trust.settings import load
 from ybs.trust.wording import lines_of
 
 FILES = {
@@ -569,9 +572,50 @@ def test_an_mcp_server_and_an_external_tool_are_bound_in_any_spelling(tree: Path
     assert not is_trusted(tree)
 
 
-def test_a_file_too_large_to_be_bound_is_not_trusted(tree: Path) -> None:
+def test_a_file_too_large_to_be_bound_is_not_trusted(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trust_files, "MOST_BYTES_OF_PROGRAMS", 2_000_001)
     put(tree, "big.sh", "x" * 1_000_001)
-    review = wanting(tree, group(f"sh {tree}/big.sh"))
+    put(tree, "bigger.sh", "x" * 1_000_001)
+    review = wanting(tree, group(f"sh {tree}/big.sh {tree}/bigger.sh"))
     assert "too large" in review.problem
+    said = lines_of(review)
+    assert said[-1].startswith("This project cannot be trusted: bigger.sh is too large"), said
+    assert not any("asks for nothing" in line for line in said)
     with pytest.raises(ConfigError):
-        trusted(tree, group("cd x; sh ../big.sh"))
+        trusted(tree, group("cd x; sh ../big.sh ../bigger.sh"))
+
+
+def test_a_large_program_is_bound_by_its_digest(tree: Path) -> None:
+    (tree / ".venv/bin").mkdir(parents=True)
+    tool = tree / ".venv/bin/lint"
+    tool.write_bytes(b"\0" + b"x" * 30_000_000)
+    tool.chmod(0o755)
+    put(tree, ".claude/settings.json", json.dumps(group(".venv/bin/lint check .")))
+    review = wanting(tree, {})
+    assert not review.problem
+    assert any(
+        line.startswith(".venv/bin/lint: is too large, or not text") for line in lines_of(review)
+    )
+    assert review.files[".venv/bin/lint"].data == b""
+    give(this_host(), review)
+    assert is_trusted(tree)
+    found = load(this_host(), folder=tree).review
+    assert found is not None
+    assert is_unchanged(found, ".venv/bin/lint")
+    with tool.open("r+b") as file:
+        file.seek(20_000_000)
+        file.write(b"y")
+    assert not is_unchanged(found, ".venv/bin/lint")
+    assert not is_trusted(tree)
+    assert "30,000,001 bytes now" in "\n".join(lines_of(wanting(tree, {})))
+    tool.write_bytes(b"\0" + b"x" * 30_000_000)
+    assert is_trusted(tree)
+    tool.chmod(0o644)
+    assert not is_trusted(tree)
+
+
+def test_a_description_of_a_tool_that_is_too_large_to_be_read_is_not_trusted(tree: Path) -> None:
+    put(tree, "x.tool.json", " " * 1_000_001)
+    assert "too large" in wanting(tree, group(f"cat {tree}/x.tool.json")).problem

@@ -8,17 +8,25 @@ from msgspec import Struct
 
 
 class ProjectFile(Struct, frozen=True):
-    """One file as it was read."""
+    """One file as it was read. Of a large program the digest of its content and its size are kept, and not the content."""
 
     data: bytes
     is_executable: bool = False
+    large_digest: str = ""
+    large_bytes: int = 0
 
     @property
     def digest(self) -> str:
         """The SHA-256 of the content, marked where the file may be run."""
         from hashlib import sha256  # most projects have no such file
 
-        return sha256(self.data).hexdigest() + "+x" * self.is_executable
+        found = self.large_digest or sha256(self.data).hexdigest()
+        return found + "+x" * self.is_executable
+
+    @property
+    def size(self) -> int:
+        """The size of the content, in bytes."""
+        return self.large_bytes or len(self.data)
 
 
 class Item(Struct, frozen=True, kw_only=True):

@@ -23,21 +23,29 @@ from ybs.security.paths.steps import is_away
 #: What an entry says as its `cwd` to have its program start in the project, trusted or not; or never there, nor with what leads there.
 IN_PROJECT: Final = "project"
 APART: Final = "apart"
-#: The end of a message about a program that failed where it had no project around it.
 WHY_APART: Final = (
     "it started outside of the project: "
     'trust in the project, or "cwd": "project" in its entry, lets it start there'
 )
-#: Enters the folder that stands before the command.
-_ENTER = 'cd "$0" && exec "$@"'
+_WHY_CHOSEN: Final = 'it started outside of the project, as "cwd": "apart" in its entry says'
+#: Enters the folder that stands before the command. The shell exports the one that it left.
+_ENTER = 'cd "$0" && unset OLDPWD && exec "$@"'
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """The folder that a program starts in, and the variables that it is started with. `is_apart`: the folder is not the project."""
+    """The folder that a program starts in, and the variables that it is started with. `is_apart`: the folder is not the project; `is_chosen`: its entry says so."""
 
     folder: Path
     environ: Mapping[str, str]
     is_apart: bool
+    is_chosen: bool = False
+
+    @property
+    def why(self) -> str:
+        """The end of a message about a program that failed where it had no project around it; empty where it had."""
+        if not self.is_apart:
+            return ""
+        return _WHY_CHOSEN if self.is_chosen else WHY_APART
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return a command line that runs the command in the folder, for a process that begins in another one."""
@@ -84,7 +92,7 @@ class OwnPrograms:
         except ConfigError as error:
             raise ToolError(str(error)) from error
         environ = away_from(self._untrusted(), host.environ)
-        return Start(folder=folder, environ=environ, is_apart=True)
+        return Start(folder=folder, environ=environ, is_apart=True, is_chosen=cwd == APART)
 
     @property
     def _projects(self) -> tuple[str, ...]:

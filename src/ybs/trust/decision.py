@@ -111,7 +111,7 @@ def judge(
         changes.insert(0, REPLACED)
     is_known = record is not None and not changes
     texts = {} if is_known else _texts_of(files)
-    unshown = [path for path, text in texts.items() if not text and files[path].data]
+    unshown = [path for path, text in texts.items() if not text and files[path].size]
     return Review(
         folder=folder,
         items=(*items, *(Item(place=visible(e), words=_UNSHOWN, asks=False) for e in unshown)),
@@ -243,7 +243,7 @@ def _change(path: str, was: TrustedFile, now: ProjectFile) -> FileDifference:
         may = "may be run now" if now.is_executable else "may not be run any more"
         return FileDifference(path=visible(path), what=may)
     shown = difference(was.text, text) if was.text and text else ""
-    size = "" if shown else f" ({len(now.data):,} bytes now, no difference can be shown)"
+    size = "" if shown else f" ({now.size:,} bytes now, no difference can be shown)"
     return FileDifference(path=visible(path), what=f"has changed{size}", difference=shown)
 
 

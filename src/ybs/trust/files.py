@@ -31,6 +31,8 @@ TOOLS_FOLDER = "tools"
 MOST_FILES = 400
 MOST_BYTES_OF_FILE = 1_000_000
 MOST_BYTES = 8_000_000
+#: Of larger programs, all together, digests are kept alone.
+MOST_BYTES_OF_PROGRAMS = 200_000_000
 _DEEPEST = 6
 #: What Python writes beside code, which differs with each run of it.
 _CACHE = "__pycache__"
@@ -83,10 +85,14 @@ class _Reader:
     """Reads below one folder, each step without following a link."""
 
     def __init__(self, root: int) -> None:
-        self.root, self.files, self.bytes_read = root, dict[str, ProjectFile](), 0
+        self.root, self.files = root, dict[str, ProjectFile]()
+        self.bytes_read = self.bytes_of_programs = 0
 
     def add(self, path: str, *, may_be_link: bool = False) -> None:
-        """Read a file if it is there and not a folder. A link may stand for where it leads to, which is bound besides."""
+        """Read a file if it is there and not a folder. A link may stand for where it leads to, which is bound besides.
+
+        What may be a link is run or loaded by a command, and may be large: nobody reads its bytes here.
+        """
         folder = self._open_folder(PurePosixPath(path).parts[:-1])
         if folder is None:
             return
@@ -100,7 +106,7 @@ class _Reader:
                 aim = os.readlink(os.fsencode(name), dir_fd=folder)
                 self._keep(path, ProjectFile(b"a link to " + aim + b"\n"))
             elif not stat.S_ISDIR(mode):
-                self._read(folder, name, path)
+                self._read(folder, name, path, may_be_large=may_be_link)
         finally:
             os.close(folder)
 
@@ -173,7 +179,7 @@ class _Reader:
             handle = below
         return handle
 
-    def _read(self, folder: int, name: str, path: str) -> None:
+    def _read(self, folder: int, name: str, path: str, *, may_be_large: bool) -> None:
         if path in self.files:
             return
         # Looking first keeps devices unopened; looking again at the open file closes the gap between.
@@ -183,10 +189,20 @@ class _Reader:
             mode = os.fstat(handle).st_mode
             _check(path, mode)
             data = file.read(MOST_BYTES_OF_FILE + 1)
+            is_executable = bool(mode & 0o111)
+            if len(data) > MOST_BYTES_OF_FILE and may_be_large and not path.endswith(SIDECAR):
+                self.bytes_of_programs += (size := os.fstat(handle).st_size)
+                if self.bytes_of_programs <= MOST_BYTES_OF_PROGRAMS:
+                    from hashlib import file_digest  # few projects have such a program
+
+                    file.seek(0)
+                    digest = file_digest(file, "sha256").hexdigest()
+                    self._keep(path, ProjectFile(b"", is_executable, digest, size))
+                    return
         self.bytes_read += len(data)
         if len(data) > MOST_BYTES_OF_FILE or self.bytes_read > MOST_BYTES:
             raise Untrustable(f"{visible(path)} is too large to be trusted")
-        self._keep(path, ProjectFile(data, bool(mode & 0o111)))
+        self._keep(path, ProjectFile(data, is_executable))
 
     def _keep(self, path: str, file: ProjectFile) -> None:
         if path not in self.files and len(self.files) >= MOST_FILES:

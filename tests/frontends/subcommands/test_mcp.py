@@ -10,6 +10,7 @@ import pytest
 from hosts import this_host
 from mcp_servers import entry_of
 from ybs.cli import main
+from ybs.security.sandbox.sandbox import Sandbox
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -231,3 +232,27 @@ def test_a_server_is_added_as_json_and_with_a_folder_that_it_may_change(ybs: Run
     written = settings()["other"]
     assert isinstance(written, dict)
     assert written["write"] == [str(home / "data")]
+
+
+@pytest.mark.integration
+def test_testing_a_server_fetches_anew_where_it_sees_no_project(
+    ybs: Run, home: Path, project: Path
+):
+    if Sandbox(this_host(), project).state not in ("full", "held"):
+        pytest.skip("NO SANDBOX on this machine (install bubblewrap): servers in it are untested")
+    more = (
+        "place = 'project' if os.path.isdir(os.environ.get('YBS_PROJECT_DIR', '')) else 'fetched'\n"
+        "open(os.path.expanduser(f'~/{place}'), 'a').write('x')\n"
+    )
+    (home / "servers").mkdir()
+    entry = {**entry_of(home / "servers", more), "network": False}
+    assert ybs("mcp", "add", "demo", json.dumps(entry))[0] == 0
+    kept, copies = sorted(this_host().residents_folder.iterdir())
+    assert copies.name == f"{kept.name}-copies"
+    inside = kept / "temporary/home"
+    assert [(each.name, each.read_text()) for each in inside.iterdir()] == [("fetched", "x")]
+    assert ybs("mcp", "test", "demo")[0] == 0
+    assert ybs("mcp", "test", "--json")[0] == 0
+    assert [(each.name, each.read_text()) for each in inside.iterdir()] == [("fetched", "xxx")]
+    assert ybs("mcp", "remove", "demo")[0] == 0
+    assert list(this_host().residents_folder.iterdir()) == []

@@ -16,7 +16,7 @@ from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
-from ybs.tools.mcp.launching import key_of, launch_bare, program_of, resident_of
+from ybs.tools.mcp.launching import alone, key_of, launch_bare, program_of, resident_of, sees
 from ybs.tools.mcp.settings import BadServer, Server, filled, server_of
 from ybs.tools.workspace import Workspace
 from ybs.trust.shown import listed_for
@@ -48,7 +48,7 @@ class Place:
 
     def resident_of(self, server: Server, start: Start, seen: Sequence[str] = ()) -> Resident:
         program = program_of(server, self.workspace, start)
-        return resident_of(server, self.workspace, start, program, key="key", seen=seen)
+        return resident_of(server, self.workspace, start, program, seen=seen)
 
     def bare(self, server: Server, start: Start) -> Launch:
         program = program_of(server, self.workspace, start)
@@ -453,9 +453,23 @@ def test_a_home_belongs_to_what_runs_and_not_to_a_name():
     assert key_of(filled(again, {"YBS_PROJECT_DIR": "/p"})) == key_of(servers[0])
 
 
-def test_the_home_in_a_project_begins_as_the_one_of_all_others_but_not_that_of_a_projects(place):
-    seeds = [
-        place.resident(**{"command": "npx", **more}).seed
-        for more in ({}, {"cwd": "project"}, {"from": "project"})
-    ]
-    assert seeds == ["", key_of(server_of("demo", {"command": "npx", "cwd": "project"})), ""]
+@pytest.mark.parametrize(
+    ("entry", "is_seen"),
+    [
+        ({}, True),
+        ({"project": "none"}, False),
+        ({"project": "none", "read": ["~/data"]}, False),
+        ({"project": "none", "read": ["~/project/lib"]}, True),
+        ({"project": "none", "args": ["--root={project}/lib"]}, True),
+        ({"project": "none", "write": ["~/project/lib"]}, True),
+    ],
+)
+def test_alone_a_server_sees_nothing_of_the_project(place: Place, entry: Any, is_seen: bool):
+    (place.project / "lib").mkdir()
+    words = [each.format(project=place.project) for each in entry.get("args", ())]
+    found = place.resident(command="npx", **{**entry, "args": words})
+    assert sees(found, place.project) is is_seen
+    narrow = alone(found, place.project)
+    assert not sees(narrow, place.project)
+    assert place.home / "bin" in narrow.shown
+    assert narrow.writable == ()

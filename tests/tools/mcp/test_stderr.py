@@ -241,6 +241,7 @@ def test_the_lines_that_say_why_are_told(said: str, reason: str):
     [
         ({}, NODE_EROFS, ["--project write"]),
         ({"project": "write"}, NODE_EROFS, []),
+        ({"project": "none"}, NODE_EROFS, []),
         (
             {},
             "PermissionError: [Errno 13] Permission denied: '/srv/data/x.db'",
@@ -286,3 +287,13 @@ def test_a_path_that_is_there_but_hidden_from_the_server_is_offered(tmp_path: Pa
         "ENOENT",
     ):
         assert remedies_for(server, said, Path("/work/project")) == ()
+
+
+def test_one_that_was_told_to_see_nothing_of_the_project_is_not_offered_it(tmp_path: Path):
+    server = server_of("demo", {"command": "x", "project": "none"})
+    project, other = tmp_path / "work/project", tmp_path / "other"
+    for folder in (project, other):
+        folder.mkdir(parents=True)
+    for folder in (project, project / "gone", project.parent, other):
+        said = f"FileNotFoundError: [Errno 2] No such file or directory: '{folder}'"
+        assert bool(remedies_for(server, said, project)) is (folder == other)

@@ -14,7 +14,7 @@ from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
 from ybs.core.cutting import whole_words
 from ybs.security.commands.wrappers import read as read_command
-from ybs.security.own_programs import IN_PROJECT, WHY_APART
+from ybs.security.own_programs import IN_PROJECT
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name as written
 from ybs.security.policy.rules import Rule
@@ -388,7 +388,7 @@ def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAns
         return HookAnswer(blocked=why)
     if ran.exit_code:
         said = f": {ran.errors}" if ran.errors else ""
-        why = f" ({WHY_APART})" if ran.is_apart else ""
+        why = f" ({ran.why_apart})" if ran.why_apart else ""
         if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
             why = f" ({_READS})"
         return HookAnswer(

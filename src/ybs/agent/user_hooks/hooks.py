@@ -537,6 +537,7 @@ async def _run(
     ended = await run_command(command, hook.seconds)
     if isinstance(ended, Shell):  # it stands nowhere, so nobody can hand it over
         raise ToolError("it was sent to the background")
+    is_gone = start.is_apart and _is_gone(hook.command, output.stderr.text(), environment)
     return ProgramResult(
         exit_code=ended.exit_code,
         how=ended.how,
@@ -544,7 +545,7 @@ async def _run(
         text=output.stdout.text().strip(),
         errors=output.stderr.text().strip(),
         timed_out=ended.timed_out,
-        is_apart=start.is_apart and not _is_gone(hook.command, output.stderr.text(), environment),
+        why_apart="" if is_gone else start.why,
     )
 
 

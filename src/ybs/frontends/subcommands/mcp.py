@@ -159,6 +159,7 @@ async def _test(environment: ToolEnvironment, names: Sequence[str], is_json: boo
     seconds: dict[str, float] = {}
 
     async def settle(each: Connection) -> None:
+        environment.mcp.renew(each.server)
         await each.settled()
         seconds[each.server.name] = round(monotonic() - started, 2)
 

@@ -49,16 +49,20 @@ def _state(site: Path, linked: Iterable[str]) -> bytes:
 
 
 def _linked(site: Path) -> list[str]:
-    """Return the packages that were linked: each has a file METADATA, as it came, which becomes one of its own as all do."""
+    """Return the packages that were linked: each has a file METADATA, as it came, which becomes one of its own as all do.
+
+    Somebody may have linked a folder of code without that: those of ybs and msgspec are looked at too, as the time of a start allows.
+    """
+    packages = (n for n in os.listdir(site) if n.endswith(".dist-info"))  # noqa: PTH208 - texts, at each start
+    files = (*(f"{name}/METADATA" for name in packages), "ybs/__init__.py", "msgspec/__init__.py")
     found: list[str] = []
-    for name in os.listdir(site):  # noqa: PTH208 - texts, at each start
-        if name.endswith(".dist-info"):
-            try:
-                facts = os.lstat(f"{site}/{name}/METADATA")
-            except OSError:
-                continue
-            if facts.st_nlink > 1 or stat.S_ISLNK(facts.st_mode):
-                found.append(name)
+    for name in files:
+        try:
+            facts = os.lstat(f"{site}/{name}")
+        except OSError:
+            continue
+        if facts.st_nlink > 1 or stat.S_ISLNK(facts.st_mode):
+            found.append(name.partition("/")[0])
     return sorted(found)
 
 

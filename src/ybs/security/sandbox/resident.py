@@ -3,10 +3,8 @@
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Literal
 
 from msgspec import Struct
@@ -17,11 +15,11 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.own_programs import Start, entering
 from ybs.security.sandbox.choice import choose
+from ybs.security.sandbox.copied_homes import begin_as_copy, borrow
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import Places, led_to, see, switched_on
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _HOME = "home"
 _TEMPORARY = "temporary"
 _WORK = "work"
@@ -34,7 +32,8 @@ _HOME_INSIDE = "/tmp/home"  # noqa: S108 - the sandbox's own
 class Resident(Struct, frozen=True, kw_only=True):
     """A program to start, and what it is given: beside its own home, the system and toolchains it has nothing else.
 
-    `key` names its home; one that was started before finds there what it left, and another one begins with a copy of that of `seed`. `shown` may be read, and `own`, which lies in
+    `key` names its home; one that was started before finds there what it left, and another one begins with a copy of that of `seed`. With `until` it has a copy of
+    the home that nobody else has until that is closed, and what it writes goes with that. `shown` may be read, and `own`, which lies in
     a folder of ybs's, `writable` changed, `declared` are variables. `lent` are files of the person's home folder that hold a login: it finds
     them at their places in its own home, and may change them, although no other program sees them. Without a `start` it begins in the project, where it sees that.
     """
@@ -50,6 +49,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     lent: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
     start: Start | None = None
+    until: ExitStack | None = None
 
 
 class KeptFolder(PrivateFolder):
@@ -106,18 +106,15 @@ def start_resident(
     *,
     blocked: Sequence[str] = (),
     private: Path | None = None,
+    may_reuse: bool = False,
 ) -> Launch:
     """Return what starts the program in the best sandbox of this machine.
 
-    With a `private` folder, its home is a copy there, and what it writes goes with that.
+    With a `private` folder, its home is a copy there, and what it writes goes with that. `may_reuse`: the sandbox holds each process, so that none outlives the program.
 
-    Raises Refused for what no sandbox may open or where there is none, OSError.
+    Raises Refused for what no sandbox may open or where there is none, ConfigError and OSError.
     """
-    home = home_of(host, resident.key)
-    place = private / "residents" / home.name if private else home
-    for source in (home, *([home_of(host, resident.seed)] if resident.seed else [])):
-        _copy(source, place)
-    kept = KeptFolder(place)
+    kept = KeptFolder(_place_of(host, resident, private, may_reuse=may_reuse))
     if not may_open(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
@@ -142,6 +139,17 @@ def start_resident(
     # In a `__pycache__` of the project there may be something else than was compiled of the code that is trusted.
     compiled = {"PYTHONPYCACHEPREFIX": f"{launch.environ['HOME']}/.cache/python"}
     return replace(launch, scratch="", environ={**compiled, **launch.environ})  # its folder stays
+
+
+def _place_of(host: Host, resident: Resident, private: Path | None, *, may_reuse: bool) -> Path:
+    """Return the folder of a program's home, with the copy in it that it begins with."""
+    home = home_of(host, resident.key)
+    if resident.until is not None and private is None:
+        return borrow(home, resident.until, may_reuse=may_reuse)
+    place = private / "residents" / home.name if private else home
+    for source in (home, *([home_of(host, resident.seed)] if resident.seed else [])):
+        begin_as_copy(source, place)
+    return place
 
 
 def _lend(files: Sequence[Path], person: Path, home: Path) -> list[str]:
@@ -188,44 +196,6 @@ def _link(real: str, name: str, folder: int, changed_ns: int) -> None:
             return
         os.unlink(name, dir_fd=folder)
     os.symlink(real, name, dir_fd=folder)
-
-
-def _copy(home: Path, to: Path) -> None:
-    """Have a home that is not there yet begin as a copy, as far as there is room for it; it is there as a whole or not at all."""
-    if to.exists() or not home.is_dir():
-        return
-    private_file.make_folder(to.parent)
-    with TemporaryDirectory(dir=to.parent, prefix=".") as folder:
-        _copy_tree(home, Path(folder, "home"))
-        with suppress(OSError):  # another one was faster
-            os.rename(f"{folder}/home", to)  # noqa: PTH104
-
-
-def _copy_tree(home: Path, to: Path) -> None:
-    """Copy files, folders and links by descriptors: the program may be running, and put a link in the place of a folder."""
-    for path, folders, files, here in os.fwalk(home):
-        place = to / Path(path).relative_to(home)
-        place.mkdir(exist_ok=True)
-        for name in (*folders, *files):
-            with suppress(OSError):  # it is gone, or there is no room
-                _copy_entry(here, name, place / name)
-
-
-def _copy_entry(folder: int, name: str, to: Path) -> None:
-    """Copy a file or link of an open folder; not a folder, and no socket or pipe that was left behind."""
-    if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        to.symlink_to(os.readlink(name, dir_fd=folder))
-        return
-    handle = os.open(name, _READ, dir_fd=folder)
-    try:
-        facts = os.fstat(handle)
-        if stat.S_ISREG(facts.st_mode):
-            with open(handle, "rb", closefd=False) as source, to.open("xb") as copy:
-                copyfileobj(source, copy)
-                os.fchmod(copy.fileno(), stat.S_IMODE(facts.st_mode))
-            os.utime(to, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    finally:
-        os.close(handle)
 
 
 def may_open(host: Host, path: Path, blocked: Sequence[str] = ()) -> bool:

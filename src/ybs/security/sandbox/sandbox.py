@@ -228,7 +228,12 @@ class Sandbox(Starter):
 
         private = Path(self._private_folder().path) if self._in_memory else None
         return start_resident(
-            self._host, self._folder, resident, blocked=self._blocked, private=private
+            self._host,
+            self._folder,
+            resident,
+            blocked=self._blocked,
+            private=private,
+            may_reuse=self.backend.name == "bubblewrap",
         )
 
     def _showing(self, paths: Sequence[Path]) -> "Backend":

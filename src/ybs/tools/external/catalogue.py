@@ -17,7 +17,6 @@ from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
-from ybs.security.own_programs import WHY_APART
 from ybs.security.policy.policy import Subject
 from ybs.tools.external.definition import (
     BadDefinition,
@@ -138,7 +137,7 @@ def _text_of(value: Any) -> str:
 def _with(what: str, ran: ProgramResult) -> str:
     """Add what a program said to what became of it."""
     said = [part for part in (ran.text, ran.errors and f"[stderr]\n{ran.errors}") if part]
-    why = [f"({WHY_APART})"] if ran.is_apart else []
+    why = [f"({ran.why_apart})"] if ran.why_apart else []
     return "\n".join([f"{what}.", *said, *why])
 
 

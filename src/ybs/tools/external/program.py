@@ -73,8 +73,8 @@ class ProgramResult(Struct, frozen=True, kw_only=True):
     text: str
     errors: str
     timed_out: bool = False
-    #: It did not start in the project.
-    is_apart: bool = False
+    #: Why it did not start in the project, where that may be the reason.
+    why_apart: str = ""
 
 
 def is_python_tool(path: Path, *, most_bytes: int = 200_000) -> bool:
@@ -163,7 +163,7 @@ async def _run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
         text=output.stdout.text(workspace.max_output_chars).strip(),
         errors=output.stderr.text(workspace.max_output_chars // 2).strip(),
         timed_out=ended.timed_out,
-        is_apart=start.is_apart,
+        why_apart=start.why,
     )
 
 

@@ -393,7 +393,7 @@ def remedies_for(server: Server, said: str, folder: Path) -> tuple[Remedy, ...]:
     if denied := _READ_ONLY().search(said):
         found += _let_write(server, _path_beside(denied, said), folder)
     elif (hidden := _HIDDEN().search(said)) and (path := _path_beside(hidden, said)):
-        found += _let_see(path)
+        found += _let_see(server, path, folder)
     return tuple(Remedy(kind="do", value=each) for each in found)
 
 
@@ -404,9 +404,12 @@ def _path_beside(found: re.Match[str], said: str) -> Path | None:
     return Path(named[1].strip()) if named else None
 
 
-def _let_see(path: Path) -> list[str]:
-    """Return how a server sees a path that is there, but not for it."""
+def _let_see(server: Server, path: Path, folder: Path) -> list[str]:
+    """Return how a server sees a path that is there, but not for it. One that was told to see nothing of the project is not given that."""
     shown = path if path.exists() else path.parent
+    is_projects = shown.is_relative_to(folder) or folder.is_relative_to(shown)
+    if server.project == "none" and is_projects:
+        return []
     if len(shown.parts) <= _SHALLOW or not shown.exists():
         return []
     return [
@@ -421,5 +424,5 @@ def _let_write(server: Server, path: Path | None, folder: Path) -> list[str]:
     elsewhere = (
         f'let it change a folder elsewhere: "write": ["{where}"] in its entry (--write {where})'
     )
-    found = [project] if (path is None or is_inside) and server.project != "write" else []
+    found = [project] if (path is None or is_inside) and server.project == "read" else []
     return [*found, *([] if is_inside else [elsewhere])]

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from ybs.config.document import open_regular
 from ybs.config.host import Host
 from ybs.config.paths import SYSTEM
@@ -13,7 +15,6 @@ from ybs.config.variables import project_variables
 from ybs.security.firewall.checks import is_random
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import (
-    WHY_APART,
     Start,
     entering,
     with_git_setting,
@@ -59,10 +60,9 @@ def resident_of(
     start: Start,
     program: str,
     *,
-    key: str,
     seen: Sequence[str] = (),
 ) -> Resident:
-    """Return a server's program as one that the sandbox holds; `key` names its home, `seen` is what a project's sees of that.
+    """Return a server's program as one that the sandbox holds; `seen` is what a project's sees of that.
 
     Raises BadServer for what may not be shown to it.
     """
@@ -85,8 +85,7 @@ def resident_of(
     where = {} if server.project == "none" else project_variables(folder)
     registries = _registries(host, start.environ, is_own=server.is_own)
     return Resident(
-        key=key,
-        seed=key_of(server) if not (server.is_projects or start.is_apart) else "",
+        key=key_of(server),
         command=(program, *(host.with_home(word) for word in server.args)),
         project=server.project,
         network=server.network,
@@ -96,6 +95,22 @@ def resident_of(
         declared=with_git_setting({**registries, **where, **server.env}),
         start=start,
     )
+
+
+def alone(resident: Resident, folder: Path) -> Resident:
+    """Return the program without what lies in a project or holds it, and without folders to change."""
+    shown = tuple(path for path in resident.shown if not _meets(path, folder))
+    return replace(resident, project="none", shown=shown, writable=())
+
+
+def sees(resident: Resident, folder: Path) -> bool:
+    """Return whether a program is shown anything of a project."""
+    paths = (*resident.shown, *resident.writable)
+    return resident.project != "none" or any(_meets(path, folder) for path in paths)
+
+
+def _meets(path: Path, folder: Path) -> bool:
+    return _is_in(path, folder) or _is_in(folder, path)
 
 
 def _shown_to(
@@ -132,8 +147,8 @@ def program_of(server: Server, workspace: Workspace, start: Start) -> str:
     if "/" in word:
         path = opened_by(word, str(start.folder), str(workspace.roots.host.home))
         if not os.path.isfile(path):  # noqa: PTH113
-            why = f": {WHY_APART}" if start.is_apart and not word.startswith("/") else ""
-            raise BadServer(f"there is no file {server.command}{why}")
+            why = "" if word.startswith("/") else start.why
+            raise BadServer(f"there is no file {server.command}{why and ': '}{why}")
         return path
     found = persons_program(word, environ=start.environ)
     if found is None:
@@ -200,7 +215,7 @@ def _paths(
 def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: bool) -> None:
     """Raise BadServer where an entry that is not the person's own would open more of the project, or change anything outside of it."""
     folder = workspace.roots.folder
-    if _is_in(path, folder) or _is_in(folder, path):
+    if _meets(path, folder):
         raise BadServer(
             f'{name} lies in the project or holds it: what it has of the project, "project" says (none, read or write)'
         )
@@ -249,6 +264,7 @@ def key_of(server: Server) -> str:
     from hashlib import sha256
 
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
-    parts = (server.name, server.said)
+    # In homes of before, which had no number, projects may have written.
+    parts = (server.name, f"2 {server.said}")
     digests = [sha256(each.encode(errors="surrogateescape")).hexdigest()[:16] for each in parts]
     return "-".join(("mcp", plain, *digests))

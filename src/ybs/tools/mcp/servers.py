@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,18 +18,20 @@ from ybs.config.review import Review
 from ybs.config.sections import Network
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import project_variables
-from ybs.core.errors import Refused, ToolError
+from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.leases import Leases
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Preview, Question, Tool
 from ybs.core.remedies import Remedy
-from ybs.security.own_programs import WHY_APART, Start, start_folder
+from ybs.core.time_limits import time_limit
+from ybs.security.own_programs import APART, Start, start_folder
+from ybs.security.sandbox.copied_homes import is_ready, mark_ready, mark_unready
 from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.resident import Resident
+from ybs.security.sandbox.resident import Resident, home_of
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.mcp.connection import Connection, OpenConnection, remedies_for
-from ybs.tools.mcp.launching import key_of, launch_bare, program_of, resident_of
+from ybs.tools.mcp.launching import alone, key_of, launch_bare, program_of, resident_of, sees
 from ybs.tools.mcp.listed import cleaned, server_part
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
@@ -247,8 +249,6 @@ class Servers:
         """Remove what is kept under a server's name: homes, its approval, the login. Raises ConfigError and OSError."""
         from shutil import rmtree
 
-        from ybs.security.sandbox.resident import home_of
-
         host, key = self._workspace.roots.host, key_of(server)
         named = f"{key.rpartition('-')[0]}-*"
         self._pins.forget(server)
@@ -295,7 +295,8 @@ class Servers:
                 yield opened
             return
         roots, sandbox = self._workspace.roots, self._surface
-        places = (roots.folders, roots.blocked, self._start_of(server).folder)
+        is_trusted = self._workspace.own_programs.trusts_project()
+        places = (roots.folders, roots.blocked, self._start_of(server).folder, is_trusted)
         key = (encode(ready), places, sandbox.is_off(), sandbox.holds())
         open_ = partial(self._opened_alone, server, ready)
         async with joined(roots.host.shared, key, open_, changed) as opened:
@@ -313,6 +314,7 @@ class Servers:
         """Open a connection for this session, or for all: what it is made of is the same for them. `login` asks the person for one."""
         link = await asyncio.to_thread(import_module, "ybs.tools.mcp.link")
         elicit = self._eliciting(server) if server.elicitation else None
+        until, fails_alone = ExitStack(), False
         if server.transport == "http":
             http = await asyncio.to_thread(import_module, "ybs.tools.mcp.http")
             transport = http.HttpTransport(
@@ -323,46 +325,98 @@ class Servers:
                 login,
             )
         else:
+            watch = watch or self._workspace.shells.watch
             # What the entry says before variables are replaced is what the person was shown.
             is_held = server.is_held and not self._surface.is_off()
+            fails_alone = is_held and await self._fails_alone(link, ready, watch)
             transport = link.ProcessTransport(
-                lambda: self._launched(ready, is_held=is_held),
-                watch or self._workspace.shells.watch,
+                lambda: self._launched(ready, until, is_held=is_held), watch
             )
         try:
             async with link.connected(
                 transport, seconds=server.call_seconds, elicit=elicit, changed=changed
             ) as open_link:
+                if fails_alone:
+                    with suppress(ConfigError, OSError):
+                        mark_ready(home_of(self._workspace.roots.host, key_of(ready)))
                 yield OpenConnection(open_link, transport)
         except Exception as error:
             if why := OpenConnection(None, transport).why:
-                is_apart = server.transport == "stdio" and self._start_of(server).is_apart
+                apart = self._start_of(server).why if server.transport == "stdio" else ""
                 remedies = remedies_for(server, transport.said, self._workspace.roots.folder)
-                why = f"{why} ({WHY_APART})" if is_apart else why
+                why = f"{why} ({apart})" if apart and server.project != "none" else why
                 raise ToolError(why, remedies=remedies) from error
             raise
+        finally:
+            until.close()
 
-    def _launched(self, server: Server, *, is_held: bool) -> tuple[Launch, CommandMark]:
-        """Return the launch of a server, and the mark of its processes. Raises ToolError, OSError and BadServer."""
+    async def _fails_alone(self, link: Any, server: Server, watch: "Watch") -> bool:
+        """Start a program once where it sees no project, for what `npx` or `uvx` fetch; return whether it ends without answering there.
+
+        What it finds in each project is a copy of that home, which nothing that sees a project writes.
+        """
+        home = home_of(self._workspace.roots.host, key_of(server))
+        if server.is_projects or not self._surface.may_share or is_ready(home):
+            return False
+
+        def start() -> tuple[Launch, CommandMark]:
+            narrow = replace(server, cwd=APART, project="none", read=(), write=())
+            begin = self._start_of(narrow)
+            program = program_of(narrow, self._workspace, begin)
+            resident = resident_of(narrow, self._workspace, begin, program)
+            launch = self._surface.start(alone(resident, self._workspace.roots.folder))
+            return self._workspace.shells.marked(launch)
+
+        try:
+            async with (
+                time_limit(server.start_seconds / 2),
+                link.connected(
+                    link.ProcessTransport(start, watch),
+                    seconds=server.call_seconds,
+                    elicit=None,
+                    changed=lambda: None,
+                ),
+            ):
+                await asyncio.to_thread(mark_ready, home)
+        except TimeoutError:  # it goes on fetching where it is needed, and the next time here
+            return False
+        except Exception:  # it needs the project: if it answers there, it has fetched what it needs
+            return True
+        return False
+
+    def renew(self, server: Server) -> None:
+        """Have a program fetch anew what it needs, before it starts the next time. Raises ConfigError and OSError."""
+        mark_unready(home_of(self._workspace.roots.host, key_of(server)))
+
+    def _launched(
+        self, server: Server, until: ExitStack, *, is_held: bool
+    ) -> tuple[Launch, CommandMark]:
+        """Return the launch of a server, and the mark of its processes. Its home is its own `until` that is closed.
+
+        Raises ToolError, OSError and BadServer.
+        """
         start = self._start_of(server)
         workspace, program = self._workspace, program_of(server, self._workspace, start)
         seen = self._seen_by(server, program) if server.is_projects else ()
         if is_held:
-            key = self._home_of(server, start)
-            resident = resident_of(server, workspace, start, program, key=key, seen=seen)
-            launch = self._surface.start(resident)
+            resident = resident_of(server, workspace, start, program, seen=seen)
+            launch = self._surface.start(self._housed(server, resident, until))
         else:
             launch = launch_bare(server, workspace, start, program)
         return self._workspace.shells.marked(launch)
 
-    def _home_of(self, server: Server, start: Start) -> str:
-        """Return the name of a server's home. What one finds there that starts in a project was left in this very folder. Raises OSError."""
-        if start.is_apart and not server.is_projects:
-            return key_of(server)
+    def _housed(self, server: Server, resident: Resident, until: ExitStack) -> Resident:
+        """Return a program with its home: what sees a project never writes where it runs in another one. Raises OSError."""
+        roots, key = self._workspace.roots, resident.key
+        if not server.is_projects and not sees(resident, roots.folder):
+            return resident
+        if not server.is_projects and not self._workspace.own_programs.trusts_project():
+            return replace(resident, until=until)
         from ybs.trust.decision import home_mark  # few projects have servers
 
-        roots = self._workspace.roots
-        return f"{key_of(server)}-{home_mark(roots.host, roots.folder)}"
+        mark = home_mark(roots.host, roots.folder)
+        seed = "" if server.is_projects else key
+        return replace(resident, key=f"{key}-{mark}", seed=seed)
 
     def _seen_by(self, server: Server, program: str) -> tuple[str, ...]:
         """Look again, before each start, at all that a project's server reaches; return what it sees of the project. Raises Refused.
