@@ -19,7 +19,7 @@ from rows import every_row
 from trusting import put
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.user_hooks.definitions import read
-from ybs.agent.user_hooks.hooks import run_hook
+from ybs.agent.user_hooks.running import run_hook
 from ybs.config.host import REPOSITORY_MARKS, Host, worked_in
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished

@@ -24,7 +24,8 @@ from session.test_foreign_tools import Weather
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.definitions import Hook, HookedCall, Source, read, read_answer
-from ybs.agent.user_hooks.hooks import PromptBlocked, run_hook
+from ybs.agent.user_hooks.hooks import PromptBlocked
+from ybs.agent.user_hooks.running import run_hook
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage

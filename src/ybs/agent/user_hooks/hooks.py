@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -21,18 +20,16 @@ from ybs.agent.user_hooks.definitions import (
     HookAnswer,
     HookedCall,
     Source,
-    failed,
     merged,
     names_before,
     names_of,
     names_of_kind,
     own_arguments,
-    read_answer,
     shown_arguments,
     shown_name,
 )
+from ybs.agent.user_hooks.running import run_hook
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import project_variables
 from ybs.context.document_text import framed
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
@@ -48,17 +45,12 @@ from ybs.core.messages import (
 )
 from ybs.core.ports import Answer, Guard, Question, Turn
 from ybs.core.wording import listed
-from ybs.security.own_programs import IN_PROJECT, Start, with_git_setting
+from ybs.security.own_programs import IN_PROJECT
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import OutsideRoots
-from ybs.security.sandbox.launch import Access, Launch
-from ybs.security.sandbox.places import seen_path
-from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
 from ybs.tools.registry import NAMES
 from ybs.tools.shell.orphans import held
-from ybs.tools.shell.output import CommandOutput
-from ybs.tools.shell.process import Shell, ShellCommand, run_command
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -497,125 +489,6 @@ def _decoded(call: ToolCall) -> dict[str, Any]:
 
 def _encoded(arguments: dict[str, Any]) -> Raw:
     return Raw(msgspec.json.encode(arguments))
-
-
-async def run_hook(
-    hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool = False
-) -> HookAnswer:
-    """Run a hook with its input and return what it says; what goes wrong is a note for the person.
-
-    One of the person's own learns whether they trust the places of all files that it is told of.
-    """
-    try:
-        ran = await _run(hook, given, environment, trusts_files=trusts_files)
-    except (ToolError, OSError) as error:
-        return failed(hook, f"could not be run: {error}")
-    if ran.timed_out:
-        return failed(hook, f"did not end within {hook.seconds:g} s and was stopped")
-    return read_answer(hook, ran, at_terminal=environment.permissions.at_terminal)
-
-
-async def _run(
-    hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool
-) -> ProgramResult:
-    shells = environment.workspace.shells
-    key = "hooks" if hook.source == "own" else "plugin-hooks"
-    own_programs = environment.workspace.own_programs
-    start = await asyncio.to_thread(own_programs.start, key, hook.cwd)
-    made = await asyncio.to_thread(_launch, hook, environment, start, trusts_files=trusts_files)
-    launch, mark = shells.marked(made)
-    output = CommandOutput(MOST_CHARS)
-    command = ShellCommand(
-        launch=launch,
-        # The sandbox begins in the project, and the command leaves it.
-        folder=start.folder if hook.source == "own" else environment.folder,
-        mark=mark,
-        output=output,
-        watch=shells.watch,
-        given=input_of(given),
-    )
-    ended = await run_command(command, hook.seconds)
-    if isinstance(ended, Shell):  # it stands nowhere, so nobody can hand it over
-        raise ToolError("it was sent to the background")
-    is_gone = start.is_apart and _is_gone(hook.command, output.stderr.text(), environment)
-    return ProgramResult(
-        exit_code=ended.exit_code,
-        how=ended.how,
-        answer=output.stdout.whole(),
-        text=output.stdout.text().strip(),
-        errors=output.stderr.text().strip(),
-        timed_out=ended.timed_out,
-        why_apart="" if is_gone else start.why,
-    )
-
-
-def _is_gone(command: str, errors: str, environment: ToolEnvironment) -> bool:
-    """Return whether a hook failed for a file that it names by its whole path: where it started has nothing to do with that."""
-    home = str(environment.host.home)
-    try:
-        words = shlex.split(command.replace("${HOME}", home).replace("$HOME", home))
-    except ValueError:  # an open quote
-        return False
-    paths = (environment.host.with_home(word) for word in words)
-    return any(p.startswith("/") and p in errors and not os.path.lexists(p) for p in paths)
-
-
-def _launch(
-    hook: Hook, environment: ToolEnvironment, start: Start, *, trusts_files: bool
-) -> Launch:
-    command = ("/bin/sh", "-c", hook.command)
-    added = variables(hook, environment.folder)
-    if hook.source == "own":
-        added = {**added, "YBS_FILES_TRUSTED": str(int(trusts_files))}
-        return Launch(command, with_git_setting({**start.environ, **added}))
-    read_only = hook.source == "project" and _is_read_only(hook, environment, start)
-    if not read_only or environment.sandbox.is_off:
-        # What lies in a `__pycache__` of the project is not bound to the trust, and Python would run it.
-        added = {**added, "PYTHONPYCACHEPREFIX": os.devnull}
-    starter = environment.workspace.shells.starter
-    starter.check()
-    shown = [Path(hook.root)] if hook.root else []
-    shown += [start.folder] if start.is_apart else []
-    access = Access(
-        shown=tuple(shown),
-        declared=with_git_setting(added),
-        read_only=read_only,
-        is_alone=True,
-    )
-    environ = start.environ
-    if not environment.sandbox.is_off:
-        environ = {**environ, "PATH": seen_path(environ, environment.host.home, environment.folder)}
-    return starter.start(start.command(command), environment.folder, environ, access)
-
-
-def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
-    """Return the variables that a hook has besides: the project's folder, and that of its plugin."""
-    named = project_variables(folder)
-    return {**named, "CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else named
-
-
-def _runs_program_in(folder: Path, command: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a plain command runs a program of a project's folder, which PATH leads into. A link may lead to what only the sandbox has."""
-    from ybs.trust.reach import programs_of
-
-    places = [folder / each for each in environ.get("PATH", "").split(os.pathsep)]
-    inside = [each for each in places if each.resolve().is_relative_to(folder)]
-    names = programs_of(command)
-    return any(os.path.lexists(each / name) for each in inside for name in names)
-
-
-def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> bool:
-    """Return whether a hook of the project only reads that, as one does that runs files of it which nobody has seen.
-
-    Raises ToolError where a file of the project that the command reaches is not what was trusted.
-    """
-    from ybs.trust.decision import reach_unchanged
-
-    review, is_open = environment.loaded.review, False
-    for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
-        found = reach_unchanged(review, hook.command, folder, environment.host.home)
-        is_open |= bool(found.unknown) or _runs_program_in(folder, hook.command, start.environ)
-    return hook.project == "read" or (is_open and hook.project != "write")
 
 
 #: A hook that never lets a turn end is not asked for ever.
