@@ -28,7 +28,7 @@ from ybs.core.threads import in_thread
 from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary
 from ybs.tools.reading.files import read_if_there, write_atomically
-from ybs.tools.shell.orphans import lent
+from ybs.tools.shell.path_leases import lent
 
 _FORMATTED: Final = (
     "\nThe editor changed the file when it saved it. Read it again before you change it."

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
@@ -13,9 +14,10 @@ import pytest
 from processes import comes
 from security import swapping
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.shell import freezing, orphans
+from ybs.tools.shell import freezing, path_leases
 from ybs.tools.shell.freezing import freeze, thaw
-from ybs.tools.shell.orphans import CommandMark, held, lent
+from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.path_leases import Pause, lent, paused
 
 pytestmark = [
     pytest.mark.integration,
@@ -48,37 +50,71 @@ async def changing(project: Path) -> CommandMark:
     return mark
 
 
-async def test_a_job_does_not_exchange_a_folder_while_a_path_in_it_is_held(project, home, folders):
+async def test_a_job_does_not_exchange_a_folder_while_it_is_paused(project, home, folders):
     one, two = folders
     with swapping.job(swapping.bubblewrap(project, home), project, one, two) as process:
         mark = await changing(project)
         mark.started(process.pid)
         assert len(places(one)) == 2
         for _ in range(3):
-            async with held((str(one / "x"),)) as is_still:
-                async with held((str(two / "x"), "/elsewhere")) as is_still_too:
-                    assert (is_still, is_still_too) == (True, True)
+            async with paused((str(one / "x"),)) as pause:
+                async with paused((str(two / "x"), "/elsewhere")) as other:
+                    assert pause == other == Pause(is_sure=True, paused=1)
                 assert len(places(one)) == 1
                 with lent(str(one / "x")) as is_lent:
                     assert not is_lent
             assert len(places(one)) == 2
-        async with held(("/elsewhere",)) as is_still:
-            assert is_still
+        async with paused(("/elsewhere",)) as pause:
+            assert pause == Pause(is_sure=True)
             assert len(places(one)) == 2
-    assert orphans._frozen == {}
-    assert orphans._lent == []
+        async with paused((str(one),), may_pause=False) as pause:
+            assert not pause.is_sure
+    mark.end_all(os.getpid(), 0)
+    assert path_leases._leased == []
 
 
-async def test_what_cannot_be_stopped_is_said(project, home, folders):
+async def test_who_is_given_up_meanwhile_leaves_nothing_paused(project, home, folders, monkeypatch):
     one, two = folders
+    began = threading.Event()
+
+    def slowly(first: int) -> frozenset[int] | None:
+        began.set()
+        sleep(0.1)
+        return freeze(first)
+
+    monkeypatch.setattr(path_leases, "freeze", slowly)
+    with swapping.job(swapping.bubblewrap(project, home), project, one, two) as process:
+        mark = await changing(project)
+        mark.started(process.pid)
+
+        async def pausing() -> None:
+            async with paused((str(one),)):
+                raise AssertionError
+
+        task = asyncio.create_task(pausing())
+        await asyncio.to_thread(began.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(places(one)) == 2
+    mark.abandon()
+    assert path_leases._leased == []
+
+
+async def test_what_cannot_be_stopped_is_said(project, home, folders, monkeypatch):
+    one, two = folders
+    monkeypatch.setattr(path_leases, "_MOST_WAITS", 3)
     mark = await changing(project)
-    async with held((str(one),)) as is_still:  # it has begun, and its process is not known yet
-        assert not is_still
+    async with paused((str(one),)) as pause:  # it has begun, and its process is not known yet
+        assert not pause.is_sure
     with swapping.job(swapping.landlock(project, home), project, one, two) as process:
         mark.started(process.pid)
-        async with held((str(one),)) as is_still:
-            assert not is_still
+        async with paused((str(one),)) as pause:
+            assert not pause.is_sure
             assert len(places(one)) == 2
+    mark.abandon()
+    async with paused((str(one),)) as pause:
+        assert pause.is_sure
 
 
 @pytest.fixture
@@ -113,11 +149,29 @@ async def test_one_that_begins_others_without_end_is_stopped_too(busy: int, proj
         assert await comes(lambda before=before: written.stat().st_mtime_ns != before)
 
 
+async def test_what_goes_wrong_leaves_nothing_stopped(
+    busy: int, project: Path, monkeypatch
+) -> None:
+    assert await comes((project / "busy").exists)
+    looks = iter((freezing._tree, freezing._tree))
+
+    def broken(top: int) -> list[int]:
+        for look in looks:
+            return look(top)
+        raise OSError
+
+    monkeypatch.setattr(freezing, "_tree", broken)
+    with pytest.raises(OSError):
+        freeze(busy)
+    before = (project / "busy").stat().st_mtime_ns
+    assert await comes(lambda: (project / "busy").stat().st_mtime_ns != before)
+
+
 def test_one_that_never_stands_still_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         pid = process.pid
         assert freeze(pid) is None  # it is in no sandbox
-        monkeypatch.setattr(freezing, "_namespace", lambda each: "other" if each == pid else "")
+        monkeypatch.setattr(freezing, "_top_below", lambda first: first)
         monkeypatch.setattr(freezing, "_stands", lambda _: False)
         monkeypatch.setattr(freezing, "_WAIT_SECONDS", 0.0)
         assert freeze(pid) is None

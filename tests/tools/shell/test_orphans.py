@@ -12,8 +12,9 @@ import pytest
 from processes import is_alive
 from rows import every_row
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.shell import orphans
-from ybs.tools.shell.orphans import CommandMark, lent
+from ybs.tools.shell import orphans, path_leases
+from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.path_leases import lent
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="strays are only found through /proc"
@@ -152,7 +153,7 @@ async def test_a_command_begins_when_what_it_may_change_is_lent_no_longer():
     with lent("/a/project/b"), lent("/a/project/b"):
         await CommandMark.new().begin(Launch((), {}, writable=("/a/other",)))
         beginning = asyncio.create_task(mark.begin(launch))
-        await asyncio.sleep(3 * orphans._WAIT_SECONDS)
+        await asyncio.sleep(3 * path_leases.WAIT_SECONDS)
         assert not beginning.done()
     await beginning
     with lent("/a/project/b") as is_lent:

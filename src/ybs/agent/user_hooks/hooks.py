@@ -50,7 +50,7 @@ from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import OutsideRoots
 from ybs.tools.registry import NAMES
-from ybs.tools.shell.orphans import held
+from ybs.tools.shell.path_leases import paused
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -159,8 +159,8 @@ _WAITS = (
     'that lies beside the file. "cwd": "project" in an entry has it run in every project.'
 )
 _MOVES = (
-    "Your hook `{hook}` does not run while a command in the background may change files here, as that could put a link in the place "
-    "of the file. End the job, and the hook runs again."
+    "Your hook `{hook}` did not run: something in the sandbox may change where the path of the file leads (such as a job in the background, "
+    'which cannot be paused for it). "cwd": "project" in its entry has it run all the same.'
 )
 _ELSEWHERE = "the other folder that the file lies in, or may lie in"
 #: The events after a call.
@@ -276,12 +276,22 @@ class UserHooks(TurnHook):
     async def _run(
         self, hook: Hook, given: bytes, paths: tuple[str, ...], *, is_after: bool, is_trusted: bool
     ) -> HookAnswer:
-        """Run a hook: one of the person's own while nothing in the sandbox changes what the paths lead to. After a call it does not run without that."""
-        opened = paths if hook.source == "own" else ()
-        async with held(opened, may_freeze=not hook.is_async) as is_still:
-            is_same = is_still and [*map(os.path.realpath, opened)] == [*opened]
+        """Run a hook. While one of the person's own does, nothing in the sandbox changes where the paths lead; after a call it does not run without that.
+
+        `"cwd": "project"` says that it may run the code of any project, so nothing is gained for it.
+        """
+        is_held = hook.source == "own" and hook.cwd != IN_PROJECT
+        opened = paths if is_held else ()
+        async with paused(opened, may_pause=not hook.is_async) as pause:
+            is_same = pause.is_sure and [*map(os.path.realpath, opened)] == [*opened]
             if is_same or not is_after:
-                return await run_hook(hook, given, self._environment, trusts_files=is_trusted)
+                return await run_hook(
+                    hook,
+                    given,
+                    self._environment,
+                    trusts_files=is_trusted and is_same,
+                    paused=pause.paused,
+                )
         if not self._common.has_told_moving:
             self._common.has_told_moving = True
             self._emit(Noticed(level="warning", text=_MOVES.format(hook=hook.shown)))

@@ -17,20 +17,28 @@ from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
 
+_PAUSED = '; jobs in the background were paused meanwhile, and it may have waited for one ("cwd": "project" in its entry has none paused)'
+
 
 async def run_hook(
-    hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool = False
+    hook: Hook,
+    given: bytes,
+    environment: ToolEnvironment,
+    *,
+    trusts_files: bool = False,
+    paused: int = 0,
 ) -> HookAnswer:
     """Run a hook with its input and return what it says; what goes wrong is a note for the person.
 
-    One of the person's own learns whether they trust the places of all files that it is told of.
+    One of the person's own learns whether they trust the places of all files that it is told of. `paused` commands stand still meanwhile.
     """
     try:
         ran = await _run(hook, given, environment, trusts_files=trusts_files)
     except (ToolError, OSError) as error:
         return failed(hook, f"could not be run: {error}")
     if ran.timed_out:
-        return failed(hook, f"did not end within {hook.seconds:g} s and was stopped")
+        why = f"did not end within {hook.seconds:g} s and was stopped"
+        return failed(hook, f"{why}{_PAUSED if paused else ''}")
     return read_answer(hook, ran, at_terminal=environment.permissions.at_terminal)
 
 

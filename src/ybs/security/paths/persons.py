@@ -30,7 +30,7 @@ _File = tuple[str, tuple[int, ...]]
 #: The steps of the ways that are named, and what is loaded wherever it stands in the text.
 _Started = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
 _WORD = lazy(r"[\w.+-]+")
-_ADDRESS = lazy(r"https?://[\w.:/@%?=&+-]*")
+_ADDRESS = lazy(r"https?://[\w.:/@%+-]*")
 #: Where a whole path may begin in a text, or what stands for one.
 _MAY_BE_WHOLE = lazy(r"(?<![\w.*)}>-])/|-\w/|[~$`]")
 #: Sections of rules, which say what may be done to a file.

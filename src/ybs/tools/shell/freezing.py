@@ -1,13 +1,13 @@
 """Stops everything in the sandbox of a command for a moment: while a program outside opens a path that the command could exchange for a link.
 
-The processes are known by their namespace, which none of them can leave (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html), and
-none can keep SIGSTOP out. One that is not stopped yet may have begun another one meanwhile, so they are looked through until all stand still.
-Where the sandbox has no such namespace (Landlock, macOS) nothing is stopped.
+All processes in a namespace descend from its first one (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html), and none can keep SIGSTOP
+out. One that is not stopped yet may have begun another one meanwhile, so they are looked through until all stand still, twice in a row.
+Where the sandbox has no such namespace (Landlock, macOS) nothing is stopped. What is read in /proc here anybody may read.
 """
 
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from time import sleep
 
@@ -20,19 +20,16 @@ _STANDING = (b"T", b"t", b"Z", b"X")
 
 def freeze(first: int) -> frozenset[int] | None:
     """Stop all processes in the sandbox that a process has started, and return those that were not stopped before; None where that cannot be had."""
-    if not (namespace := _namespace_below(first)):
+    if not (top := _top_below(first)):
         return None
     for _ in range(_MOST_TRIES):
         stopped = set[int]()
-        for _ in range(_MOST_ROUNDS):
-            inside = (pid for pid in _processes() if _namespace(pid) == namespace)
-            if not (moving := [pid for pid in inside if not _stands(pid)]):
+        try:
+            if _stop(top, stopped):
                 return frozenset(stopped)
-            for pid in moving:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGSTOP)
-            stopped.update(moving)
-            sleep(_WAIT_SECONDS)
+        except BaseException:
+            thaw(stopped)
+            raise
         thaw(stopped)
     return None
 
@@ -44,42 +41,62 @@ def thaw(processes: Iterable[int]) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
-def _namespace_below(first: int) -> str:
-    """Return the namespace of the first descendant that has another one than ybs; empty where none has."""
-    own, pending = _namespace(os.getpid()), [first]
-    for pid in pending:  # it grows meanwhile
-        if (namespace := _namespace(pid)) not in ("", own):
-            return namespace
-        pending += _children(pid)
-    return ""
+def _stop(top: int, stopped: set[int]) -> bool:
+    """Stop a process and all below it, and note those that were not; return whether all stand still."""
+    calm = 0
+    for _ in range(_MOST_ROUNDS):
+        moving = [pid for pid in _tree(top) if not _stands(pid)]
+        calm = 0 if moving else calm + 1
+        if calm > 1:
+            return True
+        for pid in moving:
+            stopped.add(pid)
+            with suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)
+        sleep(_WAIT_SECONDS if moving else 0)
+    return False
 
 
-def _namespace(pid: int) -> str:
+def _top_below(first: int) -> int:
+    """Return the first process of the namespace that a process has made for those below it; 0 where it has not."""
+    own = _depth(os.getpid())
+    return next((pid for pid in _tree(first) if _depth(pid) > own), 0)
+
+
+def _depth(pid: int) -> int:
+    """Return in how many namespaces a process has a number."""
     try:
-        return os.readlink(f"/proc/{pid}/ns/pid")  # noqa: PTH115 - a text
-    except OSError:  # it has ended, or is another user's
-        return ""
+        lines = _read(f"/proc/{pid}/status").splitlines()
+    except OSError:  # it has ended
+        return 0
+    return next((len(line.split()) for line in lines if line.startswith(b"NSpid:")), 0)
 
 
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(each) for each in _read(f"/proc/{pid}/task/{pid}/children").split()]
-    except OSError:
-        return []
-
-
-def _processes() -> Iterator[int]:
-    return (int(name) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208 - names
+def _tree(top: int) -> list[int]:
+    """Return a process and all below it, those above before those below."""
+    below: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - names
+        with suppress(OSError, ValueError, IndexError):  # it is no process, or has ended
+            parent = int(_fields(f"/proc/{int(name)}/stat")[1])
+            below.setdefault(parent, []).append(int(name))
+    found = [top]
+    for pid in found:  # it grows meanwhile
+        found += below.get(pid, ())
+    return found
 
 
 def _stands(pid: int) -> bool:
     """Return whether no thread of a process runs, or will before it is let go on."""
     try:
         tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - names
-        stats = [_read(f"/proc/{pid}/task/{each}/stat") for each in tasks]
+        return all(_fields(f"/proc/{pid}/task/{each}/stat")[0] in _STANDING for each in tasks)
     except OSError:  # it ended meanwhile; the next round says
         return False
-    return all(each.rpartition(b")")[2].split()[0] in _STANDING for each in stats)
+
+
+def _fields(file: str) -> list[bytes]:
+    """Return what stands behind the name in a `stat` of /proc: the state, the parent, and more."""
+    return _read(file).rpartition(b")")[2].split()
 
 
 def _read(name: str) -> bytes:

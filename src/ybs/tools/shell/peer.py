@@ -55,6 +55,7 @@ class Peer:
                 launch, folder=Path.cwd(), stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MOST_BYTES
             )
         except OSError as error:
+            self._mark.abandon()
             raise ToolError(f"it cannot be started: {error.strerror or error}") from error
         self._process = process
         self._mark.started(process.pid)

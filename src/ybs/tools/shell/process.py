@@ -264,6 +264,7 @@ class Shell:
             return cls(process, pump, command)
         except BaseException:
             pump.abandon()
+            command.mark.abandon()
             if process is not None:
                 _signal(process.pid, signal.SIGKILL)
                 process.wait()
