@@ -156,7 +156,7 @@ _PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD)\W|[A-Za-z0-9]_(?i:pass|pwd)\\?[\"'`]")
 #: What follows such a word within a name, or where it is one of several words and values.
 _IS_PART = lazy(rb"[\w.-]|\W{0,4},")
 #: Signs that stand in no key of Django.
-_NOT_OF_KEYS = lazy(rb"[^0-9a-z!#-&()*+=@^_-]")
+_NOT_OF_KEYS = lazy(rb"[^0-9a-z!#-&*+=@^_()-]")
 #: Signs that only a value in quotes may have.
 _FOREIGN = lazy(rb"[ (),:;<>\[\]{|}]")
 _UUID = lazy(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -65,7 +65,12 @@ _ENDED, _MOST_ENDED = rb"(?![", 160
 
 #: What a statement or block begins with, behind a name that may be in quotes.
 _OPENING = frozenset(bytes((sign,)) for sign in b"=:[{<>\"'`\\\r\n")
-_GIVES, _QUOTES = frozenset((b":", b"=")), frozenset((b'"', b"'", b"`"))
+#: What gives the name a text in quotes at once.
+_GIVEN = tuple(
+    sign + quote
+    for quote in (b'"', b"'")
+    for sign in (b"=", b"= ", b":", b": ", quote + b":", quote + b": ")
+)
 #: So many of the names before a value are looked at.
 _MOST_NAMES = 4
 
@@ -203,10 +208,8 @@ def _may_be_given(data: bytes, place: int, opening: list[int]) -> bool:
         return False
     behind = text.lstrip(_NAME)
     rest = behind.lstrip(b" \t")
-    if rest[:1] in _OPENING:
-        given = rest.lstrip(b"\"' ")
-        if given[:1] not in _GIVES or given[1:3].lstrip(b" ")[:1] not in _QUOTES:
-            opening.append(place)  # it is not given a text in quotes at once
+    if rest[:1] in _OPENING and not rest.startswith(_GIVEN):
+        opening.append(place)
     return _may_assign(behind, rest)
 
 

@@ -276,7 +276,7 @@ _QUOTED = (
 )
 #: The signs of which Django draws a key, two of which end a value elsewhere.
 _LOWER = (
-    rb"(?<=[\"'\s=:])(?=[0-9a-z!#-&*+=@^_-]{0,80}+[()])[0-9a-z!#-&()*+=@^_-]{40,80}(?=[\"'\s]|$)|"
+    rb"(?<=[\"'\s=:])(?=[0-9a-z!#-&*+=@^_-]{0,80}+[()])[0-9a-z!#-&*+=@^_()-]{40,80}(?=[\"'\s]|$)|"
 )
 _VALUE = rb"(" + _LOWER + _QUOTED + _ESCAPING + _CHARS + rb"{8,400}(?<!\.))"
 #: What stands between a name and its value where no one sign says so; a line end only behind a sign.
