@@ -441,7 +441,7 @@ def test_the_quick_look_at_a_name_lets_all_pass_that_the_pattern_takes(
 ) -> None:
     text = "".join((name, *rest, sign, *behind, PW)).encode()
     if ASSIGNS.match(text):
-        assert engine._may_assign(text[: engine._MOST_NAME])  # pyright: ignore[reportPrivateUsage]
+        assert engine._may_be_given(text, 0, [])  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from math import log2
 
+from msgspec import Struct
+
 from ybs.core.lazy import lazy
 from ybs.security.firewall.rules import WORDS, Level, SecretRule
 
@@ -85,14 +87,18 @@ def _is_drawn(word: bytes, value: bytes) -> bool:
 
 
 def _is_drawn_from_all(value: bytes) -> bool:
-    """Return whether the value looks drawn from all signs that there are, blanks too: no sentence and no code changes so often."""
-    kinds = value.translate(_CLASS)
-    size, signs = (
-        len(value),
-        {code for code, kind in zip(value, kinds, strict=True) if kind == ord("s")},
-    )
-    few = min(kinds.count(b"l"), kinds.count(b"u"), 4 * kinds.count(b"d"), len(signs))
-    return size >= 40 and changes(value) * 2 >= size and few * 8 >= size
+    """Return whether the value looks drawn from all signs that there are, blanks too: no sentence and no code changes so often.
+
+    One without capitals has only the signs of which Django draws its keys, and is shorter.
+    """
+    is_lower = not _NOT_OF_KEYS().search(value)
+    part = value[-50:] if is_lower else value
+    kinds, size = part.translate(_CLASS), len(part)
+    signs = {code for code, kind in zip(part, kinds, strict=True) if kind == ord("s")}
+    letters = [kinds.count(b"l")] if is_lower else [kinds.count(b"l"), kinds.count(b"u")]
+    few = min(*letters, 4 * kinds.count(b"d"), len(signs))
+    often, many = (0.4, 10) if is_lower else (0.5, 8)
+    return size >= 40 and changes(part) >= often * size and few * many >= size
 
 
 def _groups(kinds: bytes) -> int:
@@ -141,10 +147,16 @@ _ABOUT = lazy(
     re.IGNORECASE,
 )
 _SECRECY = lazy(rb"(?i:" + WORDS + rb")")
+#: Words for a password that begin other words, and end no other name.
+_SHORT = (b"pass", b"pwd", b"pw", b"psk")
 #: Words that alone say little: the value has to look like a key. `author` and `passage` are other words.
-_WEAK = frozenset((b"key", b"auth", b"pass", b"pwd", b"creds", b"pat", b"authorization"))
+_WEAK = frozenset((b"key", b"auth", b"creds", b"pat", b"authorization", *_SHORT))
 #: A name that ends so is that of a password, in capitals or in quotes: `DB_PASS=`, `"smtp_pwd":`.
 _PASSWORD = lazy(rb"[A-Z0-9]_(?:PASS|PWD)\W|[A-Za-z0-9]_(?i:pass|pwd)\\?[\"'`]")
+#: What follows such a word within a name, or where it is one of several words and values.
+_IS_PART = lazy(rb"[\w.-]|\W{0,4},")
+#: Signs that stand in no key of Django.
+_NOT_OF_KEYS = lazy(rb"[^0-9a-z!#-&*+=@^_()-]")
 #: Signs that only a value in quotes may have.
 _FOREIGN = lazy(rb"[ (),:;<>\[\]{|}]")
 _UUID = lazy(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -163,6 +175,32 @@ _GIVES = lazy(rb"[&=:]")
 _DATE = lazy(
     rb"\d{4}-\d\d-\d\d\b.*|v?\d+(?:\.\d+)+.*|\^?~?\d+(?:\.\d+)*(?:-[a-z]+[.\d]*)|[\d.:,/%+-]{1,14}|.*[-_]v?\d+\.\d+(?:\.\d+)?\S*"
 )
+
+#: How far behind its name a value may stand that looks drawn, in bytes, whatever is between.
+REGION = 300
+_DIGITS = b"0123456789"
+#: What names and values consist of, and how much of a value may stand on either side of a long word, in bytes.
+_NAME_PART = _DIGITS + bytes(range(65, 91)) + bytes(range(97, 123)) + b"_.-"
+_PART, _MOST_PART = _NAME_PART + b"~+/!@#$%^&*?", 200
+#: So long is a part without signs of a value that does not stand beside its name, in bytes.
+_LEAST_PART = 10
+#: How much of what stands before a value says what gives it, in bytes; the signs in it, and names that say nothing.
+_MOST_LEAD, _QUOTES, _BLANKS = 60, b"\"'`", b" \t\r\n"
+_SAYS_NOTHING = (b"value", b"default", b"content")
+_BEFORE_ELEMENT = lazy(rb"(?:\s|\\[nrt]){0,40}</")
+#: What stands between a name and the sign that gives its value in one statement: a type, the braces of a property.
+_TYPE = lazy(
+    rb"[\"'`]?(?:\s?\{[\s\w;]{0,40}\}\s?|[ \t]{0,3}"
+    rb"(?:[:=\[](?>(?:[^,;\"`\n\[]|\[[^\]\n]{0,60}\]|\[){0,300}))?)"
+)
+#: What says that a value is that of a text or a file.
+_CHECKSUM = lazy(rb"(?i:hash|digest|checksum|integrity|fingerprint|etag)")
+#: A line that is empty, the next member of a list, the end of an element, or another thing's name.
+_ENDS_BLOCK = lazy(
+    rb"\n[ \t\r]{0,80}+(?:[0-9]{1,7}[\t:][ \t\r]{0,80}+)?(?:\n|- )|</|/>|\b(?i:name)[\"']?[ \t]{0,8}[:=]"
+)
+_MOST_LINES = 5
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"()[]{}")
 
 
 def go_on_at(rule: SecretRule, data: bytes, match: re.Match[bytes], level: Level) -> int | None:
@@ -225,6 +263,8 @@ def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
         return go_on
     if word in _WEAK and _PASSWORD().search(before + name):
         word = b"password"
+    elif word in _SHORT and not _IS_PART().match(name, rest):
+        word = b"secret"
     is_quoted = data[start - 1 : start] in (b'"', b"'", b"`")
     is_spoken = level == "high" and is_quoted and word.startswith((b"pass", b"pwd", b"secret"))
     if not word or not (is_spoken or _is_value(word, value)):
@@ -236,12 +276,99 @@ def _assigned(data: bytes, match: re.Match[bytes], level: Level) -> int | None:
     return go_on if not is_random_text and (is_word(value) or _DATE().fullmatch(value)) else None
 
 
+def drawn_value(data: bytes, start: int, end: int) -> "DrawnValue | None":
+    """Return the value around the long word at `start` to `end`; None where it does not look drawn at random or nothing gives it."""
+    if len(data[start:end].translate(None, _DIGITS)) == end - start:
+        return None
+    before = data[max(0, start - _MOST_PART) : start]
+    begin = start - len(before) + len(before.rstrip(_PART))
+    lead = _lead_of(data[max(0, begin - _MOST_LEAD) : begin])
+    if not lead:
+        return None
+    behind = data[end : end + _MOST_PART]
+    stop = end + len(behind) - len(behind.lstrip(_PART + b"="))
+    value = data[begin:stop].rstrip(b",;.")
+    is_closed = (_BEFORE_ELEMENT if lead == "element" else _CLOSED)().match(data, stop)
+    if not is_closed or not _is_no_name(value):
+        return None
+    return DrawnValue(data, begin, begin + len(value), lead)
+
+
+def _lead_of(before: bytes) -> str:
+    """Return what gives a value that stands behind this: "value" for a name that says nothing else, "sign", "element", or nothing."""
+    name = before.rstrip(_QUOTES + b"\\@=:> \t")
+    given = before[len(name) :]
+    if name[-7:].lower().endswith(_SAYS_NOTHING) and (b"=" in given or b":" in given):
+        return "value"
+    if before.endswith((b'"', b"'", b"`")):
+        sign = before.rstrip(_QUOTES + b"\\").rstrip(b"@bru").rstrip(_BLANKS)
+        is_sign = sign.endswith((b"=", b"(")) and not sign.endswith((b"==", b"!=", b"<=", b">="))
+        return "sign" if is_sign else ""
+    return "element" if before.rstrip(_BLANKS + _DIGITS + b":").endswith(b">") else ""
+
+
+def _is_no_name(value: bytes) -> bool:
+    """Judge a value strictly, as its name does not stand beside it."""
+    part = max(_NO_SIGN().findall(value), key=len)
+    if len(part) < _LEAST_PART or not is_random(value) or entropy(value) < 3.2 or stands_in(value):
+        return False
+    return not any(known().fullmatch(value) for known in (_CODE, _DATE, _UUID))
+
+
+class DrawnValue(Struct, frozen=True):
+    """A value that looks drawn at random. `lead` says what stands before it."""
+
+    data: bytes
+    start: int
+    end: int
+    lead: str
+
+    def is_of(self, place: int) -> bool:
+        """Return whether the value stands in the statement, the element or the block of the name with a word of secrecy at `place`."""
+        text = self.data[place : self.start]
+        between = text.lstrip(_NAME_PART)
+        name, before = text.removesuffix(between), _name_before(self.data, place)
+        word, rest = _word_of(name)
+        if not word or _PUBLIC().search(before + name) or _ABOUT().match(name, rest):
+            return False
+        ends_name = not name[rest:].strip(_DIGITS + b"_") and before + name.lower() not in _WEAK
+        if word in _WEAK and not ends_name:
+            return False
+        least = 10 if word.startswith(b"passw") else 16
+        return self.end - self.start >= least and self._is_behind(between)
+
+    def _is_behind(self, between: bytes) -> bool:
+        """Return whether the value belongs to a name by what stands between them."""
+        between = between.replace(b"\\n", b"\n").replace(b"\\", b"")
+        if _CHECKSUM().search(between):
+            return False
+        if self.lead == "sign":
+            given = between.rstrip(_QUOTES).rstrip(b"@bru").rstrip(_BLANKS)
+            declared = given[:-1]
+            is_said = given.endswith(b"=") or declared.strip(_QUOTES + _BLANKS)
+            return bool(is_said) and _TYPE().fullmatch(declared) is not None
+        if self.lead == "element" and not between.startswith((b'"', b"'", b">")):
+            return False
+        is_near = between.count(b"\n") <= _MOST_LINES and not _ENDS_BLOCK().search(between)
+        return is_near and not _is_closed(between)
+
+
+def _is_closed(between: bytes) -> bool:
+    """Return whether a bracket ends that began before."""
+    depth = 0
+    for code in between.translate(None, _NO_BRACKETS):
+        depth += 1 if code in b"([{" else -1
+        if depth < 0:
+            return True
+    return False
+
+
 def _word_of(name: bytes) -> tuple[bytes, int]:
     """Return the word of secrecy that a name is judged by, the last strong one, and where the last one ends; empty where all only begin another word."""
     found = list(_SECRECY().finditer(name))
     meant = [e for e in found if not (_is_weak(e) and name[e.end() : e.end() + 1].isalpha())]
     judged = min(reversed(meant), key=_is_weak, default=None)
-    return judged[0].lower() if judged else b"", found[-1].end()
+    return judged[0].lower() if judged else b"", found[-1].end() if found else 0
 
 
 def _is_weak(word: re.Match[bytes]) -> bool:

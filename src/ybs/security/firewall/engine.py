@@ -2,12 +2,12 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 
 from ybs.core.lazy import lazy
 from ybs.security.firewall.anchors import WORD, Anchors, cores_in
-from ybs.security.firewall.checks import go_on_at
+from ybs.security.firewall.checks import REGION, drawn_value, go_on_at
 from ybs.security.firewall.decode import packed
 from ybs.security.firewall.rules import (
     ASSIGNED,
@@ -80,6 +80,17 @@ _TIE_WORDS = (
 #: How a pattern ends that says what may not follow, and how long a token is at most which ends so, in bytes.
 _ENDED, _MOST_ENDED = rb"(?![", 160
 
+#: What a statement or block begins with, behind a name that may be in quotes.
+_OPENING = frozenset(bytes((sign,)) for sign in b"=:[{<>\"'`\\\r\n")
+#: What gives the name a text in quotes at once.
+_GIVEN = tuple(
+    sign + quote
+    for quote in (b'"', b"'")
+    for sign in (b"=", b"= ", b":", b": ", quote + b":", quote + b": ")
+)
+#: So many of the names before a value are looked at.
+_MOST_NAMES = 4
+
 
 class RuleEngine:
     """The rules of one sensitivity, ready to be matched. Patterns are compiled when they are first needed."""
@@ -93,6 +104,8 @@ class RuleEngine:
         #: The same without what may not follow.
         self._open: dict[int, re.Pattern[bytes]] = {}
         self._anchors = Anchors(self._rules)
+        #: The number of the rule of names; none at a low sensitivity.
+        self._names = self._rules.index(ASSIGNED) if ASSIGNED in self._rules else -1
         self._is_token = [
             rule.check in ("", "random", "sure")
             and rule.level == "low"
@@ -115,16 +128,19 @@ class RuleEngine:
         if len(data) < LEAST_SECRET:
             return []
         lower = data.lower()
-        hits = self._anchors.hits(data, lower, cores_in(data) if cores is None else cores)
-        if not hits:
-            return []
+        cores = cores_in(data) if cores is None else cores
+        hits = self._anchors.hits(data, lower, cores)
         found: list[Span] = []
         done: dict[int, int] = {}
+        opening = list[int]()
         keys, seams = _Keys(data), frozenset(joints)
         for place, number in hits:
             if place < done.get(number, 0) or (only_tokens and not self._is_token[number]):
                 continue
-            if self._is_edged[number] and place not in seams and not _EDGE().match(data, place):
+            is_edged = self._is_edged[number] and place not in seams
+            if is_edged and not _EDGE().match(data, place):
+                continue
+            if number == self._names and not _may_be_given(data, place, opening):
                 continue
             span, done[number] = self._match(number, data, place, lower, joints)
             if span is not None and self._rules[number].check in _OF_KEYS:
@@ -133,6 +149,7 @@ class RuleEngine:
             if span is not None:
                 done[number] = span[1]
                 found.append((*span, self._rules[number].kind))
+        found += _drawn(data, cores, opening)
         return merged(found)
 
     def _match(
@@ -141,8 +158,6 @@ class RuleEngine:
         """Match a rule at its anchor. Return the secret's place, or None, and where to try the rule again."""
         rule = self._rules[number]
         if rule.least and not _is_long(data[place : place + rule.least], rule.least):
-            return None, 0
-        if rule is ASSIGNED and not _may_assign(data[place : place + _MOST_NAME]):
             return None, 0
         before = rule.around or NEAR
         if rule.near and lower.find(rule.near, max(0, place - before), place + rule.around) < 0:
@@ -200,20 +215,49 @@ def _is_long(word: bytes, least: int) -> bool:
     return len(word) == least and b" " not in word and b"\n" not in word and b'"' not in word
 
 
-def _may_assign(text: bytes) -> bool:
-    """Take a quick look before the pattern, whose making is 3 % of a start: a sign may follow the name, or the word behind it."""
-    if text[:4].lower() == b"_pat" and text[4:5].isalpha():  # `file_pattern`
+def _may_be_given(data: bytes, place: int, opening: list[int]) -> bool:
+    """Take a quick look at the name at `place` before the pattern, whose making is 3 % of a start.
+
+    Note in `opening` that the value may stand further on. Return whether the pattern may match.
+    """
+    text = data[place : place + _MOST_NAME]
+    if text.startswith(b"_") and text[4:5].isalpha():  # `file_pattern`
         return False
-    rest = text.lstrip(_NAME)
-    ends = (rest.lstrip(_CLOSING), rest.lstrip(b" \t").lstrip(_LETTERS))
+    behind = text.lstrip(_NAME)
+    rest = behind.lstrip(b" \t")
+    if rest[:1] in _OPENING and not rest.startswith(_GIVEN):
+        opening.append(place)
+    return _may_assign(behind, rest)
+
+
+def _may_assign(behind: bytes, rest: bytes) -> bool:
+    """Return whether a sign may follow a name or the word behind it. `rest` is what follows but for blanks."""
+    ends = (behind.lstrip(_CLOSING), rest.lstrip(_LETTERS))
     if any(end.lstrip(b" \t\r\n\"'").startswith(_SIGNS) for end in ends):
         return True
-    tied = rest.lstrip(_TIES)
+    tied = behind.lstrip(_TIES)
     said = tied.lstrip(_NUMBERED)[:_MOST_WORD].lower()
     if b"alue" in said or said.startswith(_TIE_WORDS):
         return True
     word = tied.partition(b" ")[0]
     return len(word) >= LEAST_SECRET and len(word.translate(None, _DIGITS)) < len(word)
+
+
+def _drawn(data: bytes, cores: Iterable[tuple[int, int]], opening: Sequence[int]) -> Iterator[Span]:
+    """Yield the values that look drawn at random in the statement, the element or the block of a name, which are at `opening`."""
+    behind = 0
+    for start, end in cores if opening else ():
+        while behind < len(opening) and opening[behind] < start:
+            behind += 1
+        least = start - REGION
+        if not behind or opening[behind - 1] < least:
+            continue
+        value = drawn_value(data, start, end)
+        if value is not None and any(
+            least <= place < value.start and value.is_of(place)
+            for place in opening[max(0, behind - _MOST_NAMES) : behind]
+        ):
+            yield value.start, value.end, ASSIGNED.kind
 
 
 class _Keys:

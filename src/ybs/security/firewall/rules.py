@@ -77,7 +77,7 @@ def key_frame(word: bytes) -> bytes:
 
 
 #: Words of secrecy in the names of what values are given to.
-WORDS = rb"token|secret|passw(?:or)?d|passphrase|api[_-]?key|credentials?|creds|key|auth(?:orization)?|pwd|pass|identified by|(?<=_)pat(?![A-Za-z])"
+WORDS = rb"token|secret|passw(?:or)?d|passphrase|api[_-]?key|credentials?|creds|key|auth(?:orization)?|pwd|pass|p(?:w|sk)(?![\w.-])|identified by|(?<=_)pat(?![A-Za-z])"
 
 #: Tokens that stand by themselves, a row for each kind: its name, its anchors, its pattern, and the entropy where that is not 3.
 _TOKENS = r"""
@@ -302,7 +302,11 @@ _QUOTED = (
     rb"(?<=[\"'])(?=(?:[^\s\"'(),:;<>\[\]{|}\\]{0,40}[ (),:;<>\[\]{|}]){3})"
     rb"(?>(?:[a-z]{1,7}(?![a-z])|[A-Z]{1,7}(?![A-Z])|[0-9]{1,7}|[ !#-&(-/:-@\[\]-`{-~]{1,7}){8,99})(?=[\"'])|"
 )
-_VALUE = rb"(" + _QUOTED + _ESCAPING + _CHARS + rb"{8,400}(?<!\.))"
+#: The signs of which Django draws a key, two of which end a value elsewhere.
+_LOWER = (
+    rb"(?<=[\"'\s=:])(?=[0-9a-z!#-&*+=@^_-]{0,80}+[()])[0-9a-z!#-&*+=@^_()-]{40,80}(?=[\"'\s]|$)|"
+)
+_VALUE = rb"(" + _LOWER + _QUOTED + _ESCAPING + _CHARS + rb"{8,400}(?<!\.))"
 #: What stands between a name and its value where no one sign says so; a line end only behind a sign.
 _LINES = rb"(?:\s|\\[nrt]|(?<=[\n ])[0-9]{1,7}[\t:]){0,40}"  # with numbers, as tools show them
 _TIE = (
@@ -317,14 +321,14 @@ _ASSIGN = (
     rb"[\w-]{0,30}+(?:\.[\w-]{1,30}+){0,3}(?:"  # the rest of the name
     # a type, and a sign that gives it a value; `name: DB_PASSWORD` and below it `value: ...`, too
     rb"(?:\\{0,3}[\"'`\])]{1,3}|[ \t](?:[A-Za-z]{2,10})?)?[ \t]{0,8}[\"']?"
-    rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|,?\s{0,40}[\"']?(?i:[\w:]{0,20}value)[\"']?[ \t]?[:=]|(?<=[\"'`]),)[\s=]{0,20}|"
+    rb"(?:\|\||=>|[:?.]{0,3}={1,2}|[:>]|,?\s{0,40}[\"']?(?i:[\w:]{0,20}value)[\"']?[ \t]?[:=]|(?<=[\"'`]),(?:\s{0,40}default[ \t]?=)?)[\s=]{0,20}|"
     # or what says less: signs, blanks, elements, a few words
     rb"(" + _TIE + rb")"
     rb")[\"'`\\]{0,4}(?:base64:)?"
 )
 ASSIGNED = SecretRule(
     "assigned-secret",
-    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pwd", b"pass", b"identified by", b"_pat"),
+    (b"token", b"secret", b"api_key", b"api-key", b"apikey", b"credential", b"creds", b"key", b"auth", b"pw", b"psk", b"pass", b"identified by", b"_pat"),
     rb"_?((?i:" + WORDS + rb"))" + _ASSIGN + _VALUE,
     0.0, "assigned", level="normal", everywhere=True,
 )  # fmt: skip
