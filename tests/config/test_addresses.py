@@ -77,6 +77,16 @@ def test_a_server_of_ipv6_at_an_address_of_ipv4_is_seen(tables: tuple[Path, Path
     assert loopback_hosts(8080) == ["127.0.0.1", "::1"]
 
 
+def test_other_addresses_of_this_machine_are_looked_up_too(tables: tuple[Path, Path]) -> None:
+    rows = (
+        ROW.format(place, 8080, user) for place, user in (("0100007F", 54321), ("0200007F", 54322))
+    )
+    tables[0].write_text(HEAD + "".join(rows))
+    places = ("127.0.0.1", "0.0.0.0", "127.0.0.2", "127.0.0.3", "::1")
+    found = [other_user_at(place, 8080) for place in places]
+    assert found == ["54321", "54321", "54322", "", ""]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux says who listens")
 def test_the_system_writes_such_an_address_that_way(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_INET6) as server:

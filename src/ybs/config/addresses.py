@@ -92,7 +92,6 @@ _LOCALHOST = {
     "127.0.0.1": (("0100007F", f"{_MAPPED}0100007F", _ALL, f"{_MAPPED}{_ALL}"), (_ALL6,)),
     "::1": (("0" * 24 + "01000000", _ALL6),),
 }
-_ELSEWHERE = ((_ALL, f"{_MAPPED}{_ALL}"), (_ALL6,))
 _LISTENS = "0A"
 
 
@@ -117,7 +116,7 @@ def other_user_at(host: str, port: int) -> str:
     place = loopback_hosts(port)[0] if host == "localhost" else host
     others = [
         user
-        for user in _listening(_LOCALHOST.get(place, _ELSEWHERE), port)
+        for user in _listening(_answering_at(place), port)
         if user != os.getuid() and any(user in r for r in _PEOPLE)
     ]
     return _name_of(min(others)) if others else ""
@@ -130,6 +129,15 @@ def _name_of(user: int) -> str:
         return getpwuid(user).pw_name
     except KeyError:
         return str(user)
+
+
+def _answering_at(host: str) -> tuple[tuple[str, ...], ...]:
+    """Return how the tables write what answers at an address of this machine: those of which the first that is listened at counts."""
+    numbers = _numbers(host)
+    if host in _LOCALHOST or not any(numbers):  # who connects to 0.0.0.0 is at 127.0.0.1
+        return _LOCALHOST.get(host, _LOCALHOST["127.0.0.1"])
+    own = bytes(reversed(numbers)).hex().upper()
+    return (own, f"{_MAPPED}{own}", _ALL, f"{_MAPPED}{_ALL}"), (_ALL6,)
 
 
 def _listening(places: Iterable[Iterable[str]], port: int) -> set[int]:

@@ -62,9 +62,10 @@ _CHOOSING = {
 _NAMES_PROGRAM = lazy(
     r"--?(?!no-)(?:\w+-)*(?:program|command|cmd|exec|wrapper|preprocessor|pager|interpreter)"
 )
-#: Names of options that say that the value is an address.
+#: Names of options that say that the value is an address, or where settings are that say one.
 _NAMES_ADDRESS = lazy(
-    r"--?(?!no-)(?:\w+-)*(?:addr|address|endpoint|host|hostname|index|links|mirror|proxy|registry|repo|repository|server|ur[il])"
+    r"--?(?!no-)(?:\w+-)*(?:addr|address|endpoint|host|hostname|index|links|mirror|proxy|registry|repo|repository|server|ur[il]"
+    r"|channel|source|config|(?:config|gem)file|(?:user|global)config|prefix|project|directory)|-[cCi]"
 )
 #: Options by which a program with targets, or scripts, works on another project or by another file.
 _ELSEWHERE = {

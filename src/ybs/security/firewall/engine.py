@@ -276,7 +276,7 @@ class _Keys:
         if body < self._no_end_after:
             end = _KEY_END().search(self._data, body, body + _MOST_KEY)
             if end is None and not any(
-                sign in self._data[body : body + _MOST_KEY] for sign in FRAME_SIGNS[2:]
+                sign in self._data[body : body + _MOST_KEY] for sign in FRAME_SIGNS[3:]
             ):
                 self._no_end_after = min(self._no_end_after, body)
         text = _KEY_CHARS().match(self._data, body)

@@ -65,7 +65,7 @@ ALNUM = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #: The kind of private keys, which the person is told of.
 PRIVATE_KEY = "private-key"
 #: What stands in every frame of a key in a text, as `-----BEGIN RSA PRIVATE KEY-----` and `---- BEGIN SSH2 PUBLIC KEY ----`.
-FRAME_SIGNS = (b"-BEGIN ", b"- BEGIN ", b"-END ", b"- END ")
+FRAME_SIGNS = (b"-BEGIN ", b"- BEGIN ", b"-BEGIN+", b"-END ", b"- END ", b"-END+")
 
 
 def key_frame(word: bytes) -> bytes:
