@@ -1,5 +1,6 @@
 """Keys that terminals tell apart when asked to."""
 
+import asyncio
 import io
 import os
 import random
@@ -18,7 +19,6 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from rows import every_row
 from screen import YBS
-from ybs.frontends.terminal.prompt import extended_keys
 from ybs.frontends.terminal.prompt.extended_keys import (
     ASK,
     TAKE_BACK,
@@ -145,21 +145,20 @@ def test_the_end_of_a_paste_within_it_is_a_part_of_it() -> None:
         assert keys == [(Keys.BracketedPaste, "one!!rm\r two"), (Keys.ControlM, "\r")], size
 
 
-def test_what_comes_right_behind_a_paste_belongs_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_comes_right_behind_a_paste_belongs_to_it() -> None:
     found: list[KeyPress] = []
-    now = [100.0]
-    monkeypatch.setattr(extended_keys, "monotonic", lambda: now[0])
     parser = KeyParser(found.append, settles_seconds=0.1)
     pieces = (
         "\x1b[200~one\x1b[201~\x15\r!!touch ra",  # nothing is pending: more pieces come later
         "n\r\x1b[201~ two",
-        "\x1b[13u\x1b[5;7R\x1b[A",  # Enter, an answer of the terminal, a key
-        "\x1b[200~three\x1b[201~",
+        "\x1b[13u\x1b[5;7R\x1b[A\x1b[",  # Enter, an answer of the terminal, a key, and the beginning of
+        "200~three\x1b[201~",
         "\r",
+        "\x03",
     )
     for piece in pieces:
         parser.feed(piece)
-        now[0] += 0.05
+        await asyncio.sleep(0.02)
     keys = [(press.key, press.data) for press in found]
     assert keys == [
         (Keys.BracketedPaste, "one"),
@@ -168,11 +167,25 @@ def test_what_comes_right_behind_a_paste_belongs_to_it(monkeypatch: pytest.Monke
         (Keys.CPRResponse, "\x1b[5;7R"),
         (Keys.BracketedPaste, "three"),
         (Keys.ControlM, "\r"),
+        (Keys.ControlC, "\x03"),
     ]
-    now[0] += 0.1
+    await asyncio.sleep(0.2)
     found.clear()
     parser.feed("x\r")
     assert [press.key for press in found] == ["x", Keys.ControlM]
+
+
+async def test_the_time_behind_a_paste_begins_anew_after_work_that_took_long() -> None:
+    found: list[KeyPress] = []
+    parser = KeyParser(found.append, settles_seconds=0.1)
+    parser.feed("\x1b[200~one\x1b[201~")
+    time.sleep(0.2)  # noqa: ASYNC251 - the work on a long paste
+    await asyncio.sleep(0.05)
+    parser.feed("x\r")
+    assert [press.key for press in found] == [Keys.BracketedPaste, Keys.BracketedPaste]
+    parser.reset()
+    parser.feed("x")
+    assert found[-1].key == "x"
 
 
 def test_a_paste_of_megabytes_is_read_within_the_time_limit() -> None:

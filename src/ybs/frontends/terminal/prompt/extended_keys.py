@@ -6,12 +6,12 @@ https://sw.kovidgoyal.net/kitty/keyboard-protocol/ and https://invisible-island.
 import os
 import re
 import sys
+from asyncio import TimerHandle, get_running_loop
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from fcntl import ioctl
 from functools import partial
 from termios import FIONREAD
-from time import monotonic
 from typing import TypeAlias, cast
 
 from prompt_toolkit.input import Input
@@ -46,10 +46,12 @@ _SHIFT, _ALT, _CTRL, _META = 1, 2, 4, 32
 _FOREIGN = 8 | 16  # the keys of the desktop
 _ENTERS, _TAB, _ESCAPE, _BACKSPACES = (13, 57414), 9, 27, (8, 127)
 _PASTE_BEGIN, _PASTE_END = "\x1b[200~", "\x1b[201~"
-#: What comes so soon behind the end of a paste belongs to it: it may hold ends of its own, and come in pieces. Enter alone is one, as
-#: programs send it behind a paste.
+#: What comes so soon behind the end of a paste belongs to it: it may hold ends of its own, and come in pieces. Enter alone is a key, as
+#: programs send it behind a paste, and so is Ctrl-C.
 _SETTLES_SECONDS = 0.1
-_ENTER = "\r"
+_ALONE = ("\r", "\x03")
+#: Who looks so much later than that had work to do, while more may have come: then the time begins anew.
+_LATE_SECONDS = 0.03
 _PRIVATE = range(0xE000, 0xF900)
 _C1, _SURROGATES = range(0x80, 0xA0), range(0xD800, 0xE000)
 #: Keys of the number block that have no text.
@@ -155,12 +157,13 @@ class KeyParser(Vt100Parser):
     ) -> None:
         self._pending = pending  # how much has come and was not read yet
         self._settles_seconds = settles_seconds  # how soon behind a paste belongs to it
+        self._settling: TimerHandle | None = None
         super().__init__(feed_key_callback)
 
     def reset(self, request: bool = False) -> None:
         """Begin anew."""
         self._begun = ""
-        self._settled_at = 0.0
+        self._settle()
         self._forget_paste()
         super().reset(request)
 
@@ -173,7 +176,7 @@ class KeyParser(Vt100Parser):
         if self.typed_ahead:
             data = self._with_enters(data)
         if not self._in_bracketed_paste:
-            if monotonic() < self._settled_at and data != _ENTER:
+            if self._settling is not None and data not in _ALONE:
                 data = self._without_rest(data)
             keys, begin, paste = (self._begun + data).partition(_PASTE_BEGIN)
             self._begun = ""
@@ -195,17 +198,39 @@ class KeyParser(Vt100Parser):
         text, end, rest = "".join(self._pieces).rpartition(_PASTE_END)
         self._forget_paste()
         super().feed(text.replace(_PASTE_END, "") + end)
-        self._settled_at = monotonic() + self._settles_seconds
+        self._begin_settling()
         self.feed(rest)
 
+    def _begin_settling(self) -> None:
+        """Take what comes from now on for a part of the paste, until nothing has come for a while."""
+        if self._settles_seconds:
+            self._settle()
+            loop = get_running_loop()
+            due = loop.time() + self._settles_seconds
+            self._settling = loop.call_at(due, self._settle_if_idle, due)
+
+    def _settle_if_idle(self, due: float) -> None:
+        is_late = get_running_loop().time() > due + _LATE_SECONDS
+        self._settle()
+        if is_late:
+            self._begin_settling()
+
+    def _settle(self) -> None:
+        if self._settling is not None:
+            self._settling.cancel()
+        self._settling = None
+
     def _without_rest(self, data: str) -> str:
-        """Take what belongs to the paste before; return what does not: what the terminal says, and the next paste."""
-        rest, begin, paste = data.partition(_PASTE_BEGIN)
+        """Take what belongs to the paste before; return what does not: what the terminal says, the next paste, and a sequence that has begun."""
+        rest, begin, paste = (self._begun + data).partition(_PASTE_BEGIN)
+        self._begun = ""
+        begun = None if begin else _BEGUN.search(rest)
+        rest, left = (rest[: begun.start()], begun[0]) if begun else (rest, "")
         said = "".join(found[0] for found in _WHOLE.finditer(rest) if _READ.match(found[0]))
         if text := _WHOLE.sub("", rest):
             super().feed(_PASTE_BEGIN + text + _PASTE_END)
-            self._settled_at = monotonic() + self._settles_seconds
-        return said + begin + paste
+            self._begin_settling()
+        return said + begin + paste + left
 
     def _with_enters(self, data: str) -> str:
         """Put Enter in place of the new lines that were made of it."""
