@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attacks_page
 import msgspec
 import security_page
 
@@ -259,6 +260,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/architecture.md": architecture,
     "docs/configuration.md": configuration,
     "docs/security.md": security_page.page,
+    "docs/attacks.md": attacks_page.page,
     "src/ybs/tools/builtin/schemas.json": schemas,
     "docs/events.schema.json": events,
     "docs/serve.schema.json": serve_protocol,
