@@ -307,6 +307,8 @@ held since, by the test that plays it.
 | a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
 | a trusted project's MCP server with the name of one of yours that cannot be used (`"type": "ws"`), and a rule of yours for its tools | took the name and ran by the rule: held by `tests/tools/mcp/test_settings.py` |
 | a trusted project's server `uvx`, where `uvx` lies in `~/bin` beside scripts of the person's; a program of the person's whose first line names another one | saw all of that folder, which the question did not list: held by `tests/tools/mcp/test_launching.py`, `tests/trust/test_shown.py` |
+| trust in a folder below a repository (an archive unpacked in `~/code`, where `~/code` is one), and another archive at its path later; rules and "always" that are kept for it; the folder moved away and back; the same folder below another repository | was trusted, and the person's own hook ran its code outside the sandbox: a folder below a repository is told by when it was made, and the repository around it has to be the same: held by `tests/trust/test_decision.py`, `tests/trust/test_project_rules.py` |
+| the yes to commits, after the repository was restored from a backup | held, nobody is asked: the `.git` at the top is told by when the repository began (`tests/git/test_consent.py`) |
 
 ### Other agents and sub-agents
 

@@ -115,8 +115,8 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 
 - A command sees the system's programs read-only, the project, a home folder with toolchains, and nothing else. It sees no process, socket or network of the
   machine; what "reduced" leaves open stands below (`tests/security/test_escapes.py`).
-- Of a worktree's repository it sees what git reads of it (`tests/security/test_places.py`).
-- Of toolchains it does not see what holds keys by its name, near their top (`tests/security/test_empty_home.py`).
+- Where the project is a worktree, a command sees of the repository that it belongs to only what git reads (`tests/security/test_places.py`).
+- In toolchains, files and folders near the top whose names say that they hold keys are hidden (`tests/security/test_empty_home.py`).
 - Its environment is built from a list of names (`tests/security/test_environment.py`).
 - Where there is no sandbox, commands are refused (`tests/security/test_sandbox.py`).
 - They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's
@@ -124,8 +124,8 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 
 **Commands that nobody was asked about and nobody has allowed** (`tests/security/test_read_only.py`):
 
-- They run with the project read-only and without network, whatever they are, in `ask`, `accept-edits`, `plan` and, if on the list, in `deny`. Whether the
-  parser understood the command does not matter.
+- They run with the project read-only and without network, whatever they are, in `ask`, `accept-edits`, `plan` and, for the commands of its list, `deny`.
+  Whether the parser understood the command does not matter.
 - Landlock alone leaves modes, times and flags of files open: a filter closes them for such a command, and signals and the network too
   (`tests/security/test_seccomp.py`).
 - Such a command opens no unix socket and no pipe in the project through which a program outside could act for it.
@@ -148,13 +148,19 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 - A command can change every file of the project that is not protected.
 - What you run yourself (tests, `make`, a build, programs of `node_modules` or `.venv`) runs with your rights. What is installed there is not named to you,
   but for a name in your `PATH` that hides a program from elsewhere.
+- `ybs sandbox exec` and `!!command` hand on what your own command writes, as it is.
+
+**Landlock ("reduced") and macOS:**
+
 - Landlock ("reduced") leaves open: mode and times of your own files outside, the list of processes, the list of network interfaces.
 - Landlock does not reduce an ordinary user's bounding set of capabilities; `no_new_privs` keeps any of it from being used.
 - Landlock adds up rights and takes none away. So nothing new can be made directly in a folder that holds `.git` or something else that is protected (the top
   of most projects), nor in the folders on the way to one.
 - Local servers, terminals and Python's multiprocessing do not work under Landlock.
 - On macOS only the text of the profile is tested.
-- `ybs sandbox exec` and `!!command` hand on what your own command writes, as it is.
+
+**Programs outside the sandbox that work in the project:**
+
 - A program that rewrites the project from outside of any sandbox while a command starts (an editor with a plug-in of the repository, say) is trusted as you
   are.
 - A background job is not trusted so: the sandbox's mounts are compared with what was meant before the command begins (`tests/security/test_mounts.py`).
@@ -242,12 +248,12 @@ The [modes](commands.md#modes) say what is asked about. Whatever a command is se
 every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 
 - A session's grants live in memory (`tests/security/test_cases_policy.py`).
-- A star in a rule or grant covers no other program and no other target, but in a rule of yours for a program that runs others (`xargs *`)
+- A star in a rule or grant covers no other program and no other target, except in a rule of yours for a program that runs others (`xargs *`)
   (`tests/security/test_rules.py`, `tests/security/test_goals.py`).
 - A star that "always" stores covers no address. With the network it also covers no word with `:` and no option such as `--proxy` or `--host`
   (`tests/security/test_scopes.py`).
 - A name that a program looks up itself (a package, npm's `user/repo`) is not an address (`tests/security/test_scopes.py`).
-- No name of a folder reads as another part of a grant (`tests/security/test_grants.py`).
+- The name of a folder cannot pass for another part of a grant, such as the network (`tests/security/test_grants.py`).
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
 - A question shows all of a command, with long gaps counted (`tests/frontends/terminal/test_cases_terminal.py`,
@@ -345,16 +351,17 @@ dangerous read-only, and what a command changed of the rest is named right after
 
 ### Not promised: what runs later
 
+**Files that are not held:**
+
 - A `.git` that is missing can be made; you are told of it.
 - A hook that is a file of git's own and starts a script of the project by its text (`exec ./scripts/lint`) is held; the script is not.
 - Not held either: what a task of an editor or an entry of a manager of hooks starts, what a script that `.envrc` runs starts in turn, and `.env` where your
   own shell reads it in each folder.
 - Of git's settings ybs reads the first million bytes of a file, 50 included files, and 5,000 characters of one command. What is named behind that is not
   asked about; no rule of `safety.outside_sandbox` counts then.
-- What a command in the background makes is named with the next command or at the end of a turn, not after the session's end.
-- A job that renames the folder around a nested repository in the very moment in which another command starts can leave that repository open to that command.
-- A job that runs since before a repository was made can write in it. A change of its settings or hooks is named, also one in the text of a hook.
-- With bubblewrap a command can move the folder around a nested repository away and make another repository in its place; both are named.
+
+**Programs and startup files of yours:**
+
 - Of a program of yours that lies in the project, the files that your settings name are asked about and held, and not what those import from beside them.
 - Nor is what such a program finds in a folder that it is given (`uv run NAME`, `npx .`, `npm start`, `run-parts`).
 - What a startup file of yours loads is found by whole paths in its own text. Not found: paths with a variable from elsewhere or with the output of a command,
@@ -362,6 +369,13 @@ dangerous read-only, and what a command changed of the rest is named right after
 - Nor are paths found in settings other than startup files of shells and files at the top of your home folder (`~/.config/nvim/init.lua`).
 - Links of your home folder that you make while ybs runs count from its next start on.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
+
+**Commands in the background, and nested repositories:**
+
+- What a command in the background makes is named with the next command or at the end of a turn, not after the session's end.
+- A job that renames the folder around a nested repository in the very moment in which another command starts can leave that repository open to that command.
+- A job that runs since before a repository was made can write in it. A change of its settings or hooks is named, also one in the text of a hook.
+- With bubblewrap a command can move the folder around a nested repository away and make another repository in its place; both are named.
 
 ## ybs's own code
 
@@ -387,11 +401,15 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 
 ### Not promised: ybs's own code
 
-- Python itself, which conda links, does not become a file of its own.
+**With the sandbox off:**
+
 - With the sandbox off, and where bubblewrap cannot be had, a command that you allow can change ybs where it is installed in the project. ybs says so at the
   start, and asks about each command in every mode but `bypass`.
 - With the sandbox off and bubblewrap there, ybs itself stays read-only to the command, and `sudo` does not work in it. It does not stay so to root, who finds
   other ways by `/proc`, nor to a program outside that does what it is told.
+
+**Variables that Python and the system obey:**
+
 - Python itself looks through a folder of the project in `PYTHONPATH` before ybs begins: a module of the standard library's name (`re.py`) there runs at the
   next start. Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - Where an `import` in a `sitecustomize` or `*.pth` of your own finds its module nowhere else, Python looks for it in those folders and in those of editable
@@ -399,8 +417,12 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 - `PYTHONPYCACHEPREFIX` in the project has Python, and so ybs, run compiled files that the repository brought. Start ybs without it there.
 - The same goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins, and for `OPENSSL_CONF`, `OPENSSL_MODULES` and
   `OPENSSL_ENGINES`. ybs says so at the start, and hands none of them on to what it starts.
+
+**The installation:**
+
 - Python looks for its library upward from the folder of the `python3` that a virtual environment was made with (`home` in `pyvenv.cfg`). Where that is a link
-  in the project, a command or file tool can put a library there. Make the environment of ybs with a Python from elsewhere.
+  in the project, a command or file tool can put a library there: make ybs's environment with a Python from elsewhere.
+- Python itself, which conda links, does not become a file of its own.
 - A plug-in that is installed as editable from the project is held as the package that it names. What it imports from beside that package is held only in a
   session that has loaded it.
 - Beside a plug-in of one file a command can make a folder of its name.
@@ -467,15 +489,23 @@ take code from there (`python -m`, `npx`, `./x`).
 
 ### Not promised: own servers, hooks and tools
 
-- Programs that you name (hooks, tools, servers) run whoever may write them, as in your own shell.
+**In a project that you do not trust:**
+
 - A tool or server of yours, and a hook before a call, goes by the paths that it is given, also in a project that you do not trust.
 - Formatters and linters (prettier, eslint, stylelint, pylint, rubocop) look for their settings from the file upward, and some of those are code. It runs with
   what your program has: a hook's outside of the sandbox, with your keys.
 - [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to projects that you trust. A server with a key and such a library has
   `"project": "none"`.
-- In a project that you trust, a program of yours that an interpreter or runner starts (`python3 -m x`, `npx x`) runs what lies there, with what its entry
-  gives it: also what the model wrote a moment ago. `"cwd": "apart"` keeps it from that.
+
+**In a project that you trust:**
+
+- A program of yours that an interpreter or runner starts (`python3 -m x`, `npx x`) runs what lies there, with what its entry gives it: also what the model
+  wrote a moment ago. `"cwd": "apart"` keeps it from that.
 - The whole path of its program alone does not keep a `PYTHONPATH` or active `.venv` of yours out.
+
+**Everywhere:**
+
+- Programs that you name (hooks, tools, servers) run whoever may write them, as in your own shell.
 - In incognito your hooks still run and are told what happens.
 - Started below the top of a project that is not a repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of
   yours that leads above it stays in force.
@@ -491,8 +521,10 @@ the question at the start).
 - The bytes of the project's settings and of every file of the project that a command in them reaches, in any spelling: one changed byte, and it is asked
   about again, with the difference (`tests/trust/test_reach.py`, `tests/trust/test_decision.py`).
 - The first question names the files of which no difference can be shown: those over 64,000 bytes or that are not text (`tests/trust/test_grants.py`).
-- The folder: where another one lies at the path, it is asked about again. A repository is told by when it began, another folder by when it was made
-  (`tests/trust/test_decision.py`).
+- The folder: where another one lies at the path, it is asked about again. The top of a repository is told by when that began, so it may be moved or restored
+  from a backup (`tests/trust/test_decision.py`, `tests/git/test_consent.py`).
+- Every other folder, below a repository too, is told by when it was made, or by its number where the file system does not say; and the repository around it
+  has to be the same (`tests/trust/test_decision.py`).
 - All else that allows something in one project is bound to the folder too: rules and "always" that are kept for it, your yes to commits, commands that the
   gateway runs by the clock. In another folder only what they refuse counts (`tests/trust/test_project_rules.py`, `tests/git/test_consent.py`,
   `tests/frontends/gateway/test_scheduled.py`).
@@ -519,6 +551,8 @@ the question at the start).
 
 ### Not promised: trust in a project
 
+- Who gives you two archives with a `.git` in each can set the same time for when git began in both. Trust in the one then holds for the other at its path, as
+  for a repository restored from a backup; what the second asks for is compared byte for byte all the same.
 - Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - Files that a trusted project's server left in its home, or its code in the home of an agent or server of yours there, are still there for its next version
@@ -573,9 +607,9 @@ session.
 - Passwords and tokens in addresses (`tests/security/firewall/test_masking.py`).
 - Passwords and tokens behind names that say so: behind a sign such as `=` or `:` or an option, always; behind a blank, an element, a bracket or a line end,
   where the value looks drawn at random (`tests/security/firewall/test_corpus.py`).
-- The one word that a file holds which is called a key (`config/master.key`) (`tests/security/firewall/test_toolbox.py`).
-- The values of your own secret variables, by their names or because your settings name them for a key; of a value with several lines each line, but for words
-  (`tests/agent/test_secrets.py`, `tests/security/firewall/test_masking.py`).
+- The content of a file that is called a key and holds one word (`config/master.key`) (`tests/security/firewall/test_toolbox.py`).
+- The values of your own secret variables, by their names or because your settings name them for a key. Of a value of several lines each line is found, but
+  not the ordinary words in it (`tests/agent/test_secrets.py`, `tests/security/firewall/test_masking.py`).
 - All of these in encodings and disguises, up to three one in the other (`tests/security/firewall/test_disguises.py`): percent signs, escapes of C, JSON (`\/`
   too), JavaScript and HTML (by number or name), hex, base64, zero-width and full-width characters, colours, also with their escape written out.
 - A token that goes on in the next line or behind JSON's `\n`, also where a tool has put signs such as `<U+200B>` (`tests/security/firewall/test_disguises.py`).
@@ -589,8 +623,8 @@ session.
   beginning and end in the rest of the file (`tests/agent/test_secrets.py`).
 - In what a command prints, lines without the BEGIN and END lines are known once the file was read: by 16 characters of any line but the first, and by the
   first line or its beginning (`tests/security/firewall/test_masking.py`).
-- You are told of a key. Where a part of it cannot be masked for certain, the tool's result is withheld, and a request with such a key in your words is not
-  sent (`tests/security/firewall/test_toolbox.py`, `tests/security/firewall/test_model.py`).
+- You are told when a private key was found. Where a part of it cannot be masked for certain, the tool's result is withheld, and a request with such a key in
+  your words is not sent (`tests/security/firewall/test_toolbox.py`, `tests/security/firewall/test_model.py`).
 
 **What becomes of a secret:**
 
@@ -611,15 +645,15 @@ Not promised: the firewall does not recognise these shapes.
 | a secret that two calls read in two pieces (two pages of `read_file`, `@file:2-2 @file:3-3`, a line of a job that comes after a look at the one before) | no: no piece is one |
 | the pieces in which an answer of the model streams | no: what is kept and exported of it is |
 | pieces of a token under ten characters each (of one with signs and words in it, as an address, a little more) | no |
-| in the live output of a command, pieces without a digit that come one by one | no |
+| pieces without a digit that come one by one in the live output of a command | no |
 | a token that goes on in the next line, where its first part is a whole token by itself or has under ten characters | no: not the second part |
-| twelve characters of a long token, in the excerpt of a search that finds something in it | no |
+| a long token that a search finds something in: twelve characters of it, in the excerpt | no |
 | strings that a program joins (`"a" + "b"`), letters separated one by one, markup inside a token | no |
 | what `git blame` and `cat -v` put before or into the parts of a token; `grep` before a line where the file's name has a space, or stands there without a number (`grep -rA1`) | no |
 | the marks of `git diff --word-diff`, `diff -y`, `nl -s` and `grep -b` in a token of two lines | no |
 | **Tokens and values** | |
 | a value of more than some 400 characters behind a name (a private key in one line without its frame, say) | no |
-| one of more than 200 characters in an address, or of 8,000 of a JWT | no |
+| a value of more than 200 characters in an address, a JWT of more than 8,000 | no |
 | a token in which a word such as `dummy` or `your` stands | no |
 | a token that `-` or `_` joins with other words (`old-AKIA…-2024`) | no |
 | **Private keys** | |
