@@ -1,6 +1,7 @@
 """docs/security.md and docs/attacks.md: written anew from their source, each case found by a heading, each link led somewhere."""
 
 import re
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -18,10 +19,7 @@ REFERENCES = re.compile(r"`(?:tests|src)/[^`]+`|\]\([^)]*\)")
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    import attacks_page
-    import security_page
-
-    return {"security.md": security_page, "attacks.md": attacks_page}
+    return {f"{name}.md": import_module(f"{name}_page") for name in ("security", "attacks")}
 
 
 def anchors_of(page: Path) -> set[str]:
