@@ -256,6 +256,7 @@ held since, by the test that plays it.
 | code of a trusted project, left in the home of another agent (`agents.acp`), or in that of your own server and followed by `ybs trust revoke` and another repository at its path | ran in the other project: such a home is of one folder, and goes with the trust: held by `tests/conductor/acp/test_acp_agents.py`, `tests/session/test_mcp.py` |
 | the first example of docs/hooks.md (then by `xargs`) and a file `notes /home/me/other/theirs.py` | the hook rewrote a file elsewhere: the example quotes it: held by `tests/session/test_user_hooks.py` |
 | `.prettierrc.mjs` of a project that is not trusted, and your own hook `prettier --write` with the file's path | ran outside the sandbox: hooks that are told of a file after a call wait for the trust: held by `tests/session/test_user_hooks.py` |
+| a job in the background that puts a link in a folder's place while the person's formatter hook works on a file there | the formatter wrote the model's text to `~/.claude/settings.json`: what runs in the sandbox stands still meanwhile, or the hook does not run: held by `tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py` |
 
 ### Trust in a project
 
@@ -391,6 +392,7 @@ held since, by the test that plays it.
 | escapes and turned text in the names of folder, branch, file, author, model, server, hook | shown as signs |
 | in the plain interface: a command, or a server's question, of several lines that look like ybs's own | could not be told from those: each line is marked (`tests/frontends/terminal/plain/test_plain.py`) |
 | the same texts of a server in its name, descriptions, errors, progress and log, in the terminal | indented or on one line: held |
+| a pasted log that comes in pieces (tmux, ssh) and holds ends of a paste (`ESC[201~`), each with `!!command` and Enter behind it | ran in the person's own shell: what comes right behind a paste belongs to it: held by `tests/frontends/terminal/prompt/test_extended_keys.py` |
 
 ### Frontends: editors, the page and chats
 

@@ -482,6 +482,10 @@ take code from there (`python -m`, `npx`, `./x`).
   (`tests/security/test_own_programs.py`).
 - A program that you name by its whole path runs wherever it lies (`tests/security/test_own_programs.py`).
 - Hooks that are told of a file after a call wait for the trust (`tests/session/test_user_hooks.py`).
+- While such a hook works on a file, every command and server in the sandbox that may change files there stands still (SIGSTOP), and none begins. Where that
+  cannot be had (Landlock, macOS), the hook does not run, and you are told (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
+- Such a hook with `"async": true` runs only while no such command runs; the next command waits for it (`tests/tools/shell/test_freezing.py`,
+  `tests/session/test_user_hooks.py`).
 - Your own hooks, also those in `~/.claude/settings.json`, run outside the sandbox; those of a trusted project run in it
   ([docs/hooks.md](hooks.md#where-they-run), `tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
@@ -723,6 +727,8 @@ Nothing that a model, tool, file or server says acts on the terminal.
   needs them (`tests/frontends/terminal/test_cases_terminal.py`, `tests/security/test_cases_unicode.py`).
 - Colours are dropped, of a heap of accents the first 16 stay, links are shown whole, and nothing is fetched (`tests/security/test_unicode.py`,
   `tests/frontends/terminal/test_cases_terminal.py`).
+- Text that comes within a tenth of a second behind the end of a paste belongs to the paste, except Enter alone
+  (`tests/frontends/terminal/prompt/test_extended_keys.py`).
 - JSON has such characters as `\u` escapes (`tests/security/test_gate.py`).
 - The model is sent no character that nobody sees either: it reads `<U+202E>`, of a long run only the first one's name and the length
   (`tests/security/test_cases_unicode.py`).
