@@ -117,7 +117,9 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
   machine; what "reduced" leaves open stands below (`tests/security/test_escapes.py`).
 - Where the project is a worktree, a command sees of the repository that it belongs to only what git reads (`tests/security/test_places.py`).
 - In toolchains, files and folders near the top whose names say that they hold keys are hidden (`tests/security/test_empty_home.py`).
-- Its environment is built from a list of names (`tests/security/test_environment.py`).
+- A background job cannot exchange folders while another command's sandbox is built: before the command begins, the mounts are compared with what was meant
+  (`tests/security/test_mounts.py`).
+- The environment of a command is built from a list of names (`tests/security/test_environment.py`).
 - Where there is no sandbox, commands are refused (`tests/security/test_sandbox.py`).
 - They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's
   (`tests/security/test_session_sandbox.py`).
@@ -162,8 +164,7 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 **Programs outside the sandbox that work in the project:**
 
 - A program that rewrites the project from outside of any sandbox while a command starts (an editor with a plug-in of the repository, say) is trusted as you
-  are.
-- A background job is not trusted so: the sandbox's mounts are compared with what was meant before the command begins (`tests/security/test_mounts.py`).
+  are; a background job is not.
 - A program that you start outside (an editor, a server of yours) and that reads the project runs with your rights. That includes what it takes from a pipe
   there that a command can write to.
 - A socket in the project that belongs to a program in a container with a network of its own is not known to be one of the machine's. A command that can write
@@ -197,7 +198,7 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 - Such a command is a plain `sh` with your environment, your keys and logins, the network and all your files, without input and without a terminal. It is
   ended, limited and undone as any command.
 - It is asked about in every mode but `bypass`, whatever rules and "always" allow, and no answer is kept.
-- `plan`, `deny`, deny rules and blocked commands refuse it. What destroys shows its warning. Where nobody can be asked, it is refused.
+- The modes `plan` and `deny`, deny rules and the list of blocked commands refuse it. What destroys shows its warning. Where nobody can be asked, it is refused.
 - An editor is offered one yes, which gives what the title of the question says and no more: an editor that goes by kinds of answers cannot take another one
   for it (`tests/frontends/acp/test_kinds.py`).
 - `!!command` is your own shell, without sandbox and without questions. Only a line that you type starts one, never a text of a model, a tool or a file.
@@ -210,7 +211,7 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
   notes that.
 - It names folders that can be entered and not listed.
 - A moved folder is named alone where nothing in it is as it was.
-- If more has changed once you answer, or where the question only offered this way, you are asked again with the list.
+- If more has changed by the time you answer, or if the question only offered this way, you are asked again with the list.
 - Where it names nothing, because `git`, `gh` or `glab` loads nothing of the project (judged as for a rule), the command finds no program, editor or pager
   there either, whatever your `PATH` says.
 
