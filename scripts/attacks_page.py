@@ -93,6 +93,7 @@ held since, by the test that plays it.
 |---|---|
 | your own `safety.sandbox_network`, and a trusted project's hook or a plug-in's tool that asks for no network | had it: held by `tests/security/test_session_sandbox.py` |
 | `~/.curlrc` in the home folder, left by a build with Landlock, and a `curl` that the person gives the network | it sent a file elsewhere: caches of package managers lie there, so it stays ([not promised](security.md#not-promised-network)) |
+| "always, with network" for `psql -h A -c …` (so for `http`, `mysql -h`, `redis-cli -h`, `ping`, `kubectl -s`, `npm publish DIR` and any other program but 20), then the same program with another host and a file of the project | stored `psql *`, and the other host had the file, unasked: held by `tests/session/test_network.py`, `tests/security/test_policy.py`, `tests/security/test_scopes.py` |
 
 ### Outside the sandbox
 
@@ -148,7 +149,7 @@ held since, by the test that plays it.
 | your rule `git *` for commands outside the sandbox, and `git checkout HEAD~1 FILE`, `git checkout src/cart.py` | threw away what was not committed, unasked: asked about as `git restore` is: held by `tests/security/test_dangers.py` |
 | exact rules of a trusted project, `write_file(.vscode/tasks.json)`, `run_shell(rm -rf build)` | were not asked about: held by `tests/security/test_policy.py` |
 | a rule of an untrusted project's `safety.ask`, or a hook's `ask`, for a command with `network: true` or `outside: true`, and for a tool of a server without a sandbox | took the place of the warning: held by `tests/security/test_policy.py` |
-| "always" for `pip install *` with the network, then `--proxy HOST:PORT`, `git fetch HOST:path`, `--hostname` | were covered: held by `tests/security/test_scopes.py` |
+| "always" for `pip install *` with the network, then `--proxy HOST:PORT`, `--index-url`, `--registry`; for `go mod *`, then `go mod download HOST.DOMAIN/module` | were covered: held by `tests/security/test_scopes.py` |
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 
 ### What runs later
@@ -257,6 +258,9 @@ held since, by the test that plays it.
 | the first example of docs/hooks.md (then by `xargs`) and a file `notes /home/me/other/theirs.py` | the hook rewrote a file elsewhere: the example quotes it: held by `tests/session/test_user_hooks.py` |
 | `.prettierrc.mjs` of a project that is not trusted, and your own hook `prettier --write` with the file's path | ran outside the sandbox: hooks that are told of a file after a call wait for the trust: held by `tests/session/test_user_hooks.py` |
 | a job in the background that puts a link in a folder's place while the person's formatter hook works on a file there | the formatter wrote the model's text to `~/.claude/settings.json`: what runs in the sandbox stands still meanwhile, or the hook does not run: held by `tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py` |
+| `prettier.config.mjs` of a folder that was added (`--add-dir`) beside a trusted project, and your own hook `prettier --write` with the path of a file there | ran outside the sandbox: such a hook waits until you trust the place of the file itself: held by `tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py` |
+| the same in a project that is not trusted, where the hook is told of the file as `path` (`search_files`, the tool of an MCP server), or after a call that failed (`PostToolUseFailure`) | ran outside the sandbox: the hook waits whatever the argument is called, and after a call of a tool that ybs does not bring itself until you trust the project and all added folders: held by `tests/session/test_user_hooks.py` |
+| a hook of yours at `Stop` that formats the files which the transcript names, in a project that is not trusted | runs the project's code outside the sandbox: [not promised](security.md#not-promised-own-servers-hooks-and-tools); such a hook learns from `YBS_FILES_TRUSTED` whether all folders are trusted |
 
 ### Trust in a project
 

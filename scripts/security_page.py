@@ -184,6 +184,9 @@ The network is closed in the sandbox until you open it.
 ### Not promised: network
 
 - With the network open, a command can send away what it can read.
+- A package that is installed runs its own code with the network that the installing was given, and files of the project name the index (`.npmrc`,
+  `requirements.txt`). So "always, with network" for `npm ci` gives as much as the model can write there.
+- The same holds for tests and scripts of the project (`npm test`, remembered as it stands).
 - With Landlock and on macOS such a command has the home folder of the session's caches. What a command without the network left there (`~/.curlrc`) can have
   it send something.
 - With Landlock and on macOS the commands of a session do not reach each other's local servers.
@@ -251,9 +254,11 @@ every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 - A session's grants live in memory (`tests/security/test_cases_policy.py`).
 - A star in a rule or grant covers no other program and no other target, except in a rule of yours for a program that runs others (`xargs *`)
   (`tests/security/test_rules.py`, `tests/security/test_goals.py`).
-- A star that "always" stores covers no address. With the network it also covers no word with `:` and no option such as `--proxy` or `--host`
-  (`tests/security/test_scopes.py`).
-- A name that a program looks up itself (a package, npm's `user/repo`) is not an address (`tests/security/test_scopes.py`).
+- A star that "always" stores covers no address (`tests/security/test_scopes.py`).
+- With the network "always" stores the command as it stands. It has a star only for programs that install by settings of the project or of yours:
+  `pip install *`, `npm ci *`, `cargo build *`, `go mod *` (`tests/security/test_scopes.py`, `tests/session/test_network.py`).
+- That star covers names of packages (npm's `user/repo` is one), and no `://`, no `:`, no `HOST.DOMAIN/path` and no option such as `--proxy`, `--index` or
+  `--registry` (`tests/security/test_scopes.py`).
 - The name of a folder cannot pass for another part of a grant, such as the network (`tests/security/test_grants.py`).
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
@@ -271,6 +276,10 @@ every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 - What an interpreter, a build or a script removes is not seen. It is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - The star of a rule goes by the names of options and by a table of programs. It covers a way to another program that neither knows (`pandoc --filter`,
   `rustc -Clinker=`, a shortened name of an option, `\!` in SQL), which runs in the sandbox.
+- Where no sandbox closes the network (none on this machine, turned off, or opened for all commands), a star of "always" such as `psql *` also covers other
+  hosts. Only programs that are known to talk to hosts (`curl`, `nc`, `rsync`) are remembered as they stand.
+- A star with the network that an earlier version stored (`psql *`) was shown then and still counts; `/permissions` lists it and takes it back.
+- Behind a star for programs that install, long options in a short form that name an address without `://` (`pip install --prox HOST`) are not recognised.
 - A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
 
 ## Undo and checkpoints
@@ -482,7 +491,9 @@ take code from there (`python -m`, `npx`, `./x`).
 - `"cwd": "project"` in an entry of yours has that one start in every project, `"cwd": "apart"` outside of each, trusted or not
   (`tests/security/test_own_programs.py`).
 - A program that you name by its whole path runs wherever it lies (`tests/security/test_own_programs.py`).
-- Hooks that are told of a file after a call wait for the trust (`tests/session/test_user_hooks.py`).
+- Hooks that are told of a file after a call wait until you trust its place: the project or, for a folder that was added, that folder by itself
+  (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
+- After a call of a tool that ybs does not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`).
 - While such a hook works on a file, every command and server in the sandbox that may change files there stands still (SIGSTOP), and none begins. Where that
   cannot be had (Landlock, macOS), the hook does not run, and you are told (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
 - Such a hook with `"async": true` runs only while no such command runs; the next command waits for it (`tests/tools/shell/test_freezing.py`,
@@ -494,18 +505,22 @@ take code from there (`python -m`, `npx`, `./x`).
 
 ### Not promised: own servers, hooks and tools
 
-**In a project that you do not trust:**
+**In a project or added folder that you do not trust:**
 
-- A tool or server of yours, and a hook before a call, goes by the paths that it is given, also in a project that you do not trust.
+- A tool or server of yours, and a hook before a call, goes by the paths that it is given, also in a project or added folder that you do not trust.
 - Formatters and linters (prettier, eslint, stylelint, pylint, rubocop) look for their settings from the file upward, and some of those are code. It runs with
   what your program has: a hook's outside of the sandbox, with your keys.
-- [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to projects that you trust. A server with a key and such a library has
+- [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to places that you trust. A server with a key and such a library has
   `"project": "none"`.
+- A hook of yours that takes paths from the transcript (at `Stop`, say) or from a tool's output, or that goes to the project by `YBS_PROJECT_DIR`, loads what
+  lies there, whether you trust it or not.
 
 **In a project that you trust:**
 
 - A program of yours that an interpreter or runner starts (`python3 -m x`, `npx x`) runs what lies there, with what its entry gives it: also what the model
   wrote a moment ago. `"cwd": "apart"` keeps it from that.
+- With no other folders than a trusted project, a hook after a call of a tool that ybs does not bring itself goes by what the arguments say, which may be the
+  path of any file of yours.
 - The whole path of its program alone does not keep a `PYTHONPATH` or active `.venv` of yours out.
 
 **Everywhere:**
