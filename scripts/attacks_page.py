@@ -151,6 +151,7 @@ held since, by the test that plays it.
 | a rule of an untrusted project's `safety.ask`, or a hook's `ask`, for a command with `network: true` or `outside: true`, and for a tool of a server without a sandbox | took the place of the warning: held by `tests/security/test_policy.py` |
 | "always" for `pip install *` with the network, then `--proxy HOST:PORT`, `--index-url`, `--registry`; for `go mod *`, then `go mod download HOST.DOMAIN/module` | were covered: held by `tests/security/test_scopes.py` |
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
+| a file of the repository that gives a host's or a script's name to `A_TOKEN=`, so that the question about a command hides it (`ybs attach`, page, chats, `ybs mcp serve`) | it was hidden: a question hides only your own secrets and tokens of published formats, and the same in all frontends: held by `tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py` |
 
 ### What runs later
 
@@ -377,6 +378,8 @@ held since, by the test that plays it.
 | a token in two lines of comments (`//`, `;`, `--`), or of a deeply indented file | went to the model: masked: held by `tests/security/firewall/test_disguises.py` |
 | `_authToken` in `.npmrc`, `npmAuthToken`, `DB_PASS=`, `APP_KEY=base64:…`, `name: DB_PASSWORD` with its `value:` in the next line, a token alone before the `@` of an address | went to the model: masked: held by `tests/security/firewall/test_corpus.py` |
 | `--token X`, `ENV NPM_AUTH_TOKEN X`, `#define API_KEY "X"`, `PASSWORD 'X'` in SQL, `<add key="ApiSecret" value="X"/>`, a plist, AndroidManifest, Terraform's `default`, YAML's `password:` with its value below, `tokens: ["X"]`, `setPassword("X")`, WordPress' `AUTH_KEY`, `*_PAT`, Rails' `config/master.key` | went to the model: masked: held by `tests/security/firewall/test_corpus.py`, `tests/security/firewall/test_toolbox.py`. `mysql -pX`, `new PDO(dsn, 'root', 'X')` and a table's column are not |
+| a secret that only what stands beside or above it says to be one in a structured result or a tool's schema: `{"name": "DB_PASSWORD", "value": …}`, `{"password": {"value": …}}`, `["--password", …]`, lists, members of a JSON Web Key | was found in the JSON's own text and stood in the session file and in `stream-json` as it was: what is found there is masked in each name and value that it touches, and nothing found is left: held by `tests/security/firewall/test_leaves.py` |
+| private keys in other frames (OpenVPN static and client keys, `---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----`), the private members of `<RSAKeyValue>` | went to the model: a frame is that of a private key unless its words say that it is public: held by `tests/security/firewall/test_corpus.py` |
 
 ### Sessions, storage and incognito
 

@@ -262,10 +262,12 @@ every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 - The name of a folder cannot pass for another part of a grant, such as the network (`tests/security/test_grants.py`).
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
-- A question shows all of a command, with long gaps counted (`tests/frontends/terminal/test_cases_terminal.py`,
-  `tests/frontends/terminal/questions/test_confirm.py`).
-- Text that a question hides because it looks like a secret consists of letters, digits and `-_.~%+=` only; a password in an address is hidden as a whole or
-  not at all (`tests/security/firewall/test_masking.py`).
+- A question shows all of a command, with long gaps counted, except your own secrets and tokens of published formats (`ghp_…`, `AKIA…`) that stand by
+  themselves (`tests/security/firewall/test_masking.py`, `tests/frontends/terminal/questions/test_confirm.py`).
+- Text that only the words around it say to be a secret is shown in a question, since a file of the repository can say that of any host or script. The replies
+  of `/trust` and other commands follow the same rule (`tests/security/firewall/test_masking.py`).
+- Every frontend shows the same, the plain terminal too (`tests/session/test_asking_and_steps.py`).
+- The diff of an edit hides all secrets in the lines that are there already (`tests/session/test_asking_and_steps.py`).
 - A command whose words show that it would remove or overwrite a file which `/undo` does not bring back, or one outside of the project (`rm node_modules/x`,
   `mv data.bin old`, `echo > big.iso`), is asked about in every mode but `bypass` (`tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
 
@@ -572,7 +574,7 @@ the question at the start).
 ### Not promised: trust in a project
 
 - Who gives you two archives with a `.git` in each can set the same time for when git began in both. Trust in the one then holds for the other at its path, as
-  for a repository restored from a backup; what the second asks for is compared byte for byte all the same.
+  for a restored backup; what the second asks for is compared byte for byte all the same.
 - Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - Files that a trusted project's server left in its home, or its code in the home of an agent or server of yours there, are still there for its next version
@@ -635,12 +637,18 @@ session.
 - A token that goes on in the next line or behind JSON's `\n`, also where a tool has put signs such as `<U+200B>` (`tests/security/firewall/test_disguises.py`).
 - The same where a tool has numbered the lines (`grep -Hn`, and `grep -rnA1` with the file before the number) or marked them as removed (`git show`, `diff`)
   (`tests/security/firewall/test_disguises.py`).
-- A token that goes on in the next value of a structured result (`tests/security/firewall/test_leaves.py`).
+- A token that goes on in the next value of a structured result, and a value there that only its neighbours say to be a secret, as they do in the text of the
+  JSON (`tests/security/firewall/test_leaves.py`).
 
 **Private keys:**
 
 - One is masked whole. So are its lines, whichever part of its file (up to 20 MB) `read_file`, `search_files` or `@file:5-9` shows: these look for its
   beginning and end in the rest of the file (`tests/agent/test_secrets.py`).
+- It is known in any frame (`-----BEGIN …`, `---- BEGIN … ----`) whose words do not say that it is public: a certificate, a request, a public key, a
+  signature, a message, parameters (`tests/security/firewall/test_corpus.py`).
+- Where the words do not say PRIVATE, a third of what is in the frame has to be long lines of base64 or hex (`tests/security/firewall/test_corpus.py`).
+- The private members of .NET's `<RSAKeyValue>` and of a JSON Web Key are masked too (`tests/security/firewall/test_corpus.py`,
+  `tests/security/firewall/test_masking.py`).
 - In what a command prints, lines without the BEGIN and END lines are known once the file was read: by 16 characters of any line but the first, and by the
   first line or its beginning (`tests/security/firewall/test_masking.py`).
 - You are told when a private key was found. Where a part of it cannot be masked for certain, the tool's result is withheld, and a request with such a key in
@@ -680,11 +688,13 @@ Not promised: the firewall does not recognise these shapes.
 | lines that a command sorts, reverses or filters (`sort`, `tac`, `grep -v`) | no |
 | tails under 24 characters | no |
 | lines without BEGIN and END that a command prints, where the file was not read before | no |
+| a key in a frame that does not say PRIVATE | only where a third of it is lines of 32 or more characters of base64 or hex; a session of OpenSSL (`SSL SESSION PARAMETERS`) counts as public |
 | what an editor sends of a key along by itself | only as it stands: it is not looked up in the file |
 | **Passwords** | |
 | words as passwords | no |
 | one without a name beside it (`mysql -pX`, `new PDO(dsn, 'root', 'X')`, `ada:X`, a column of a table or of CSV) | no |
 | one behind a blank or a bracket that is short or reads like a name | no; `firewall.sensitivity: high` finds more |
+| one that is only known by the name beside it, in a question and in what a command replies in words, in a chat too | no: it is masked in what is written down of that (events, transcripts, exports) |
 | one with one of `<>[]` in an address, or split over two lines | no |
 | **Variables of yours** | |
 | one whose name says nothing and which no setting names for a key (of names in `agents.acp.*.environment` those count that say so themselves) | no |
