@@ -496,10 +496,12 @@ take code from there (`python -m`, `npx`, `./x`).
 - Hooks that are told of a file after a call wait until you trust its place: the project or, for a folder that was added, that folder by itself
   (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
 - After a call of a tool that ybs does not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`).
-- While such a hook works on a file, every command and server in the sandbox that may change files there stands still (SIGSTOP), and none begins. Where that
-  cannot be had (Landlock, macOS), the hook does not run, and you are told (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
-- Such a hook with `"async": true` runs only while no such command runs; the next command waits for it (`tests/tools/shell/test_freezing.py`,
-  `tests/session/test_user_hooks.py`).
+- While a hook of yours may open a file for a call, every command and server in the sandbox that may change files there stands still (SIGSTOP), and none
+  begins (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
+- Where they cannot be stopped (without bubblewrap), a hook after a call does not run while there is such a job, and you are told
+  (`tests/session/test_user_hooks.py`).
+- A hook with `"async": true` does not run beside such a job either, and the next command that may change files waits for it
+  (`tests/session/test_user_hooks.py`).
 - Your own hooks, also those in `~/.claude/settings.json`, run outside the sandbox; those of a trusted project run in it
   ([docs/hooks.md](hooks.md#where-they-run), `tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
@@ -665,7 +667,7 @@ session.
 
 ### Known limits
 
-Not promised: the firewall does not recognise these shapes.
+Not promised: shapes that the firewall does not recognise, or only in part.
 
 | shape | masked? |
 |---|---|
