@@ -210,6 +210,7 @@ held since, by the test that plays it.
 | packages in the project in which ybs looks by a line of code in a `*.pth` (`uv run --with`), and a module `keyring` that a command puts there | was loaded by the next ybs: they are held as those of its own environment are: held by `tests/security/test_own_code.py` |
 | `ybs mcp serve`, `/provider` of an editable package, linked packages and the folder of the script, as ways to change ybs itself | ran in ybs: held by `tests/security/test_own_code.py` |
 | `entry_points.txt` with a second name; `cp -al .venv copy` after the first session | a command changed ybs: held by `tests/security/test_own_files.py` |
+| the package folder of ybs, or of msgspec, linked into a project without its metadata | its files were one with those of the installation: made files of their own: held by `tests/security/test_own_files.py` |
 
 ### Programs that ybs starts for itself
 
@@ -238,7 +239,7 @@ held since, by the test that plays it.
 | `NODE_OPTIONS=--require PROJECT/.pnp.cjs` in a project whose folder has a sign such as `:` or `@` in its name | was handed to the person's own hook: such a sign ends no path for certain: held by `tests/security/test_own_programs.py` |
 | `${PATH}` in an entry of the person's own server; `PIP_CONFIG_FILE` in the project | led into the project: held by `tests/security/test_own_programs.py`, `tests/providers/local/test_fetch.py` |
 | a program in `~/.local/bin` as a server or another agent | saw all of `~/.local`: held by `tests/tools/mcp/test_launching.py` |
-| code of a project that was trusted once, left in the home of the person's own server | ran in all other projects: such a home is the project's: held by `tests/security/test_resident.py`, `tests/tools/mcp/test_launching.py` |
+| code of a project that was trusted once, left in the home of the person's own server | ran in all other projects: such a home is the project's: held by `tests/session/test_mcp.py`, `tests/tools/mcp/test_launching.py` |
 | 40 variables that lead into the project (`BASH_ENV`, `NODE_OPTIONS`, `GIT_DIR`, `PERL5OPT`, …) in the environment of ybs and in `environ` of a client, with hooks of yours and commands | held |
 | plugins with 17 odd names, paths that lead out, pipes, links, 11 addresses for git | held |
 | an added folder, of which nobody said that it is trusted, on the `PATH` of a trusted project's person | a hook of theirs ran its program: nothing is found there: held by `tests/security/test_own_programs.py` |
@@ -262,6 +263,9 @@ held since, by the test that plays it.
 | `prettier.config.mjs` of a folder that was added (`--add-dir`) beside a trusted project, and your own hook `prettier --write` with the path of a file there | ran outside the sandbox: such a hook waits until you trust the place of the file itself: held by `tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py` |
 | the same in a project that is not trusted, where the hook is told of the file as `path` (`search_files`, the tool of an MCP server), or after a call that failed (`PostToolUseFailure`) | ran outside the sandbox: the hook waits whatever the argument is called, and after a call of a tool that ybs does not bring itself until you trust the project and all added folders: held by `tests/session/test_user_hooks.py` |
 | a hook of yours at `Stop` that formats the files which the transcript names, in a project that is not trusted | runs the project's code outside the sandbox: [not promised](security.md#not-promised-own-servers-hooks-and-tools); such a hook learns from `YBS_FILES_TRUSTED` whether all folders are trusted |
+| code of an untrusted clone, left by a linter's settings in the home of the person's own MCP server | ran in all other projects, trusted ones too, with the server's key: a server fetches where it sees no project, and works in a copy of that in each: held by `tests/session/test_mcp.py`, `tests/security/test_copied_homes.py`, `tests/tools/mcp/test_launching.py` |
+| what a program leaves in the copy that another project's program has next: a file written in place with its time set back, one replaced, a folder exchanged for a link or closed to reading, a hard link, a pipe | is removed or copied anew; without a process namespace (Landlock, macOS) all of it is: held by `tests/security/test_copied_homes.py` |
+| `OLDPWD` in the environment of own programs that start outside of a project | named the project: unset: held by `tests/security/test_own_programs.py` |
 
 ### Trust in a project
 
@@ -315,6 +319,7 @@ held since, by the test that plays it.
 | a trusted project's server `uvx`, where `uvx` lies in `~/bin` beside scripts of the person's; a program of the person's whose first line names another one | saw all of that folder, which the question did not list: held by `tests/tools/mcp/test_launching.py`, `tests/trust/test_shown.py` |
 | trust in a folder below a repository (an archive unpacked in `~/code`, where `~/code` is one), and another archive at its path later; rules and "always" that are kept for it; the folder moved away and back; the same folder below another repository | was trusted, and the person's own hook ran its code outside the sandbox: a folder below a repository is told by when it was made, and the repository around it has to be the same: held by `tests/trust/test_decision.py`, `tests/trust/test_project_rules.py` |
 | the yes to commits, after the repository was restored from a backup | held, nobody is asked: the `.git` at the top is told by when the repository began (`tests/git/test_consent.py`) |
+| a trusted program of 30 MB, changed by one byte | the trust ends: held by `tests/trust/test_reach.py` |
 
 ### Other agents and sub-agents
 

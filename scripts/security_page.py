@@ -487,8 +487,8 @@ take code from there (`python -m`, `npx`, `./x`).
 - Until you trust a project they start in a folder of ybs's that lies in no project. A variable says where the project is
   (`tests/security/test_own_programs.py`).
 - Nothing in their environment leads into the project, the repository around it or another work tree of it (`tests/security/test_own_programs.py`).
-- A server then has a home folder in which no project's code and no other entry's has written. In a project that you trust it has another one, of that very
-  folder, as other agents have (`tests/tools/mcp/test_launching.py`, `tests/session/test_mcp.py`).
+- A server has a home folder that it fills where it sees no project, and a copy of that in each project: one that stays with the folder where you trust it,
+  and one without anything of another session where you do not (`tests/session/test_mcp.py`, `tests/security/test_copied_homes.py`).
 - A project where you never answered is not trusted. `ybs trust give` works in one that asks for nothing, too (`tests/trust/test_decision.py`).
 - `"cwd": "project"` in an entry of yours has that one start in every project, `"cwd": "apart"` outside of each, trusted or not
   (`tests/security/test_own_programs.py`).
@@ -529,6 +529,10 @@ take code from there (`python -m`, `npx`, `./x`).
 
 **Everywhere:**
 
+- A server of yours with `"project": "none"` has one home in all projects. What you have it read by `read`, `write` or its arguments, or hand it in calls, may
+  leave something there.
+- Where such a path lies in the session's project or holds it, the server has a copy of its home there, too.
+- Two sessions that begin at the same moment, before a server has fetched anything, have it fetch at the same time in one home, as two terminals would.
 - Programs that you name (hooks, tools, servers) run whoever may write them, as in your own shell.
 - In incognito your hooks still run and are told what happens.
 - Started below the top of a project that is not a repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of
