@@ -633,8 +633,9 @@ session.
 
 - Tokens of known formats and private keys (`tests/security/firewall/test_corpus.py`).
 - Passwords and tokens in addresses (`tests/security/firewall/test_masking.py`).
-- Passwords and tokens behind names that say so: behind a sign such as `=` or `:` or an option, always; behind a blank, an element, a bracket or a line end,
-  where the value looks drawn at random (`tests/security/firewall/test_corpus.py`).
+- Passwords and tokens behind names that say so: always behind a sign such as `=` or `:` or an option (`tests/security/firewall/test_corpus.py`).
+- Where the value looks drawn at random, also behind a blank, an element, a bracket or a line end, and anywhere in the statement, the element or the block of
+  the name (`tests/security/firewall/test_corpus.py`, `tests/security/firewall/test_regions.py`).
 - The content of a file that is called a key and holds one word (`config/master.key`) (`tests/security/firewall/test_toolbox.py`).
 - The values of your own secret variables, by their names or because your settings name them for a key. Of a value of several lines each line is found, but
   not the ordinary words in it (`tests/agent/test_secrets.py`, `tests/security/firewall/test_masking.py`).
@@ -688,6 +689,8 @@ Not promised: shapes that the firewall does not recognise, or only in part.
 | **Tokens and values** | |
 | a value of more than some 400 characters behind a name (a private key in one line without its frame, say) | no |
 | a value of more than 200 characters in an address, a JWT of more than 8,000 | no |
+| a value that does not stand beside its name (a type, attributes or other members are between) | within 300 bytes and five lines, where it has at least 16 characters (10 behind `password`), ten of them without a sign between, and digits |
+| of such values a UUID, and one given to a member with a name of its own (`"tokens": {"alice": "X", "bob": "Y"}`) | no |
 | a token in which a word such as `dummy` or `your` stands | no |
 | a token that `-` or `_` joins with other words (`old-AKIA…-2024`) | no |
 | **Private keys** | |
