@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attacks_page
 import msgspec
 import security_page
 
@@ -123,7 +124,8 @@ allow-list, given in the last column below:
 trusts what `ybs trust` printed with that digest (`digest` with `--json`), and a project that asks for nothing needs none. Trust
 covers the settings above, `.mcp.json`, what lies in `agents`, `commands`, `hooks`, `skills` and `tools` of `.ybs/`, programs in
 `tools/`, the hooks of `.claude/settings.json`, the commands and the `SKILL.md` files of `.claude/` and `.agents/`, and every file that the commands in these settings reach. It is bound to the folder and to every byte of these files: after a change, and where
-another folder lies at the path (a clone made anew, an archive unpacked in its place), the project is not trusted until you have seen the difference. `--trust` trusts, for one run, what lies in the folder that ybs is started in as that run first reads it. A trusted project adds to your settings. It changes none of
+another folder lies at the path (a clone made anew, an archive unpacked in its place), the project is not trusted until you have seen the difference. The top of a repository may be moved away and back, or restored from a backup;
+a folder below one counts as another where it was made anew, by a `git checkout` too (git removes a folder that the other branch lacks once nothing is left in it). `--trust` trusts, for one run, what lies in the folder that ybs is started in as that run first reads it. A trusted project adds to your settings. It changes none of
 your providers, servers and hooks, and an address that it names gets none of your keys.
 
 A model named by a project must be a plain name (letters, digits and `. _ : / @ + -`), not a path or an address.
@@ -259,6 +261,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/architecture.md": architecture,
     "docs/configuration.md": configuration,
     "docs/security.md": security_page.page,
+    "docs/attacks.md": attacks_page.page,
     "src/ybs/tools/builtin/schemas.json": schemas,
     "docs/events.schema.json": events,
     "docs/serve.schema.json": serve_protocol,
