@@ -496,9 +496,9 @@ take code from there (`python -m`, `npx`, `./x`).
 - Hooks that are told of a file after a call wait until you trust its place: the project or, for a folder that was added, that folder by itself
   (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
 - After a call of a tool that ybs does not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`).
-- While a hook of yours may open a file for a call, every command and server in the sandbox that may change files there stands still (SIGSTOP), and none
-  begins (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
-- Where they cannot be stopped (without bubblewrap), a hook after a call does not run while there is such a job, and you are told
+- While a hook of yours may open a file for a call, the jobs and servers in the sandbox that may change files there are paused, and no command begins
+  (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
+- Where they cannot be paused (without bubblewrap), a hook after a call does not run while there is such a job, and you are told
   (`tests/session/test_user_hooks.py`).
 - A hook with `"async": true` does not run beside such a job either, and the next command that may change files waits for it
   (`tests/session/test_user_hooks.py`).
@@ -508,6 +508,10 @@ take code from there (`python -m`, `npx`, `./x`).
   (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
 
 ### Not promised: own servers, hooks and tools
+
+**With `"cwd": "project"`:**
+
+- Such a hook runs the code of every project, so no job is paused for it.
 
 **In a project or added folder that you do not trust:**
 

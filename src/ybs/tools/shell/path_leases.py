@@ -113,10 +113,10 @@ def _changing(paths: Collection[str]) -> list[_Command]:
 
 async def _settled(paths: Collection[str]) -> list[_Command]:
     """Return the commands that may change what paths lead to, once none is just beginning or ending."""
-    for _ in range(_MOST_WAITS):
-        if all(map(_has_process, commands := _changing(paths))):
-            break
+    commands, left = _changing(paths), _MOST_WAITS
+    while left and not all(map(_has_process, commands)):
         await asyncio.sleep(WAIT_SECONDS)
+        commands, left = _changing(paths), left - 1
     return commands
 
 
