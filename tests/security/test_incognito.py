@@ -126,7 +126,7 @@ TEMPORARY = {
     "plugins/cloning.py": "the person installs a plugin",
     "providers/cli/model.py": "an empty folder, and a file in a HeldFolder",
     "security/paths/opening.py": "without a name, where no memory can be had",
-    "security/sandbox/resident.py": "beside a home that is in memory itself then",
+    "security/sandbox/copied_homes.py": "beside a home that is in memory itself then",
     "security/sandbox/scratch.py": "knows of incognito",
     "tools/external/program.py": "files of the project, and one without a name where no memory can be had",
     "tools/searching/child.py": "without a name, where no memory can be had",

@@ -179,7 +179,8 @@ def _search_paths(tree: Any, host: Host) -> Iterator[Path]:
 
 def _programs(host: Host, root: str, words: Iterable[str]) -> Iterator[str]:
     """Yield the programs in a root to which PATH leads by one of the words."""
-    for folder in host.environ.get("PATH", "").split(os.pathsep):
+    for entry in host.environ.get("PATH", "").split(os.pathsep):
+        folder = os.path.join(root, entry)  # noqa: PTH118 - texts throughout
         is_inside = lies_in(os.path.realpath(folder), root)
         for path in (f"{folder}/{word}" for word in words):
             if is_inside or os.path.islink(path):  # noqa: PTH114 - texts throughout

@@ -20,7 +20,7 @@ _STANDING = (b"T", b"t", b"Z", b"X")
 
 def freeze(first: int) -> frozenset[int] | None:
     """Stop all processes in the sandbox that a process has started, and return those that were not stopped before; None where that cannot be had."""
-    if not (top := _top_below(first)):
+    if first < 2 or not (top := _top_below(first)):  # never all of the machine
         return None
     for _ in range(_MOST_TRIES):
         stopped = set[int]()

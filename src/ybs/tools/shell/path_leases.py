@@ -133,7 +133,7 @@ def _pause_all(commands: Iterable[_Command], taken: list[_Command]) -> bool:
     with _pausing:
         for command in commands:
             if not command.pauses:
-                if (stopped := freeze(command.first)) is None:
+                if not command.first or (stopped := freeze(command.first)) is None:
                     return False
                 command.stopped = stopped
             command.pauses += 1
