@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from time import sleep
+from unittest.mock import Mock
 
 import pytest
 
@@ -112,6 +113,11 @@ async def test_what_cannot_be_stopped_is_said(project, home, folders, monkeypatc
         async with paused((str(one),)) as pause:
             assert not pause.is_sure
             assert len(places(one)) == 2
+    with swapping.job(swapping.bubblewrap(project, home), project, one, two) as process:
+        mark.started(process.pid)
+        monkeypatch.setattr(freezing, "_tree", Mock(side_effect=OSError))
+        async with paused((str(one),)) as pause:
+            assert not pause.is_sure
     mark.abandon()
     async with paused((str(one),)) as pause:
         assert pause.is_sure

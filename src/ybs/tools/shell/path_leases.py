@@ -7,7 +7,7 @@ on the way; or the commands that run are `paused` meanwhile. Either way none beg
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Collection, Generator, Hashable, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -133,7 +133,10 @@ def _pause_all(commands: Iterable[_Command], taken: list[_Command]) -> bool:
     with _pausing:
         for command in commands:
             if not command.pauses:
-                if not command.first or (stopped := freeze(command.first)) is None:
+                stopped = None
+                with suppress(OSError):  # there may be no more descriptors
+                    stopped = freeze(command.first)
+                if stopped is None:
                     return False
                 command.stopped = stopped
             command.pauses += 1
