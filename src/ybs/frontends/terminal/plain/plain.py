@@ -305,7 +305,6 @@ class PlainTerminal(Sender):
         if question.offers_network:
             self._tell(fold_line(f"with network: {NETWORK_MEANS}."))
             words = words.replace("yes", "yes, yes with network")
-            words = words.replace("always", "always, always with network")
         if question.outside:
             self._tell(fold_line(f"outside: it runs outside the sandbox, once, {OUTSIDE_MEANS}."))
             words = words.replace("no", "outside, no", 1)
