@@ -95,8 +95,11 @@ async def test_who_is_given_up_meanwhile_leaves_nothing_paused(project, home, fo
         task = asyncio.create_task(pausing())
         await asyncio.to_thread(began.wait)
         task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert await comes(lambda: not path_leases._leased)
         assert len(places(one)) == 2
     mark.abandon()
     assert path_leases._leased == []

@@ -94,12 +94,20 @@ async def paused(paths: Collection[str], *, may_pause: bool = True) -> AsyncGene
         work = asyncio.ensure_future(asyncio.to_thread(_pause_all, commands, taken))
         yield Pause(await asyncio.shield(work), len(commands))
     finally:
-        if work is not None:
-            await asyncio.wait({work})
-            await asyncio.to_thread(_resume_all, taken)
-        with _lock:
-            for path in paths:
-                _leased.remove(path)
+        # Also where who waits here is cancelled once more.
+        await asyncio.shield(asyncio.ensure_future(_end(paths, work, taken)))
+
+
+async def _end(
+    paths: Iterable[str], work: asyncio.Future[bool] | None, taken: Iterable[_Command]
+) -> None:
+    """Let the commands go on, and new ones begin."""
+    if work is not None:
+        await asyncio.wait({work})
+        await asyncio.to_thread(_resume_all, taken)
+    with _lock:
+        for path in paths:
+            _leased.remove(path)
 
 
 def _meets(paths: Iterable[str], folders: Iterable[str]) -> bool:
