@@ -95,7 +95,7 @@ def _finds_in(finder: object, root: str) -> bool:
 @cache
 def _code() -> _Code:
     folders, prefixes = set[str](), set[str]()
-    modules = list(module_folders())
+    modules = dict.fromkeys(module_folders())
     links = [each for path in modules if path.endswith("-packages") for each in _links(path)]
     for path in (*modules, *links, *_more_folders()):
         folders.update(steps(path, has_turns=False))

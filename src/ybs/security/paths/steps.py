@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Container, Iterator
-from pathlib import Path
 from typing import Final
 
 _MOST_LINKS: Final = 40  # as Linux
@@ -14,7 +13,7 @@ def steps(path: str, *, has_turns: bool = True) -> Iterator[str]:
     There are no links on the way to any of them. Whoever may write in the folder of a link, or in one that `..` arrives at, can have
     the path lead elsewhere. Raises ValueError for what is not a path.
     """
-    pending = [part for part in reversed(Path(path).parts) if part.strip("/")]
+    pending = _parts(path)
     real, links = "", 0
     while pending:
         part = pending.pop()
@@ -32,9 +31,14 @@ def steps(path: str, *, has_turns: bool = True) -> Iterator[str]:
         links += 1
         if links > _MOST_LINKS:
             return
-        pending += [part for part in reversed(Path(target).parts) if part.strip("/")]
+        pending += _parts(target)
         real = "" if target.startswith("/") else real.rpartition("/")[0]
     yield real or "/"
+
+
+def _parts(path: str) -> list[str]:
+    """Return the names of a path, the last one first."""
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 
 def is_away(path: str, folders: Container[str], *, but: Container[str] = ()) -> bool:
