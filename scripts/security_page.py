@@ -502,8 +502,10 @@ take code from there (`python -m`, `npx`, `./x`).
   (`tests/session/test_user_hooks.py`).
 - A hook with `"async": true` does not run beside such a job either, and the next command that may change files waits for it
   (`tests/session/test_user_hooks.py`).
-- Your own hooks, also those in `~/.claude/settings.json`, run outside the sandbox; those of a trusted project run in it
+- Your own hooks, also those in `~/.claude/settings.json`, run outside the sandbox unless they say `"sandbox": true`; those of a trusted project run in it
   ([docs/hooks.md](hooks.md#where-they-run), `tests/session/test_user_hooks.py`).
+- A hook of yours with `"sandbox": true` runs in every project, in the sandbox. It may have loaded code of the project, so its `allow` is ignored
+  (`tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
   (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
 

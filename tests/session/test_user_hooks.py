@@ -37,6 +37,7 @@ from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedEvents, call
 from ybs.tools.external.program import ProgramResult
 from ybs.tools.shell.overflow import Outputs
+from ybs.trust.grants import ORIGIN_MARK
 
 pytestmark = pytest.mark.integration
 
@@ -504,6 +505,80 @@ async def test_a_hook_before_a_call_hears_that_a_job_may_lead_its_path_elsewhere
         async with session:
             await session.send("Go on.")
     assert (home / "told").read_text().split() == ["1" if make is bubblewrap else "0"]
+
+
+@pytest.mark.parametrize("make", [bubblewrap, landlock])
+async def test_a_formatter_in_the_sandbox_needs_no_trust_and_nothing_leads_it_elsewhere(
+    open_session: Open, project: Path, home: Path, slow_formatter: str, make: Any
+) -> None:
+    target = home / "settings"
+    target.mkdir()
+    (target / "a.json").write_text("mine")
+    put(project, "conf/a.json", "{}")
+    script = [
+        call("run_shell", command=SWAPPING.format(elsewhere=target), background=True),
+        call("write_file", path="conf/a.json", content="[]"),
+        call("write_file", path="b.json", content="[]"),
+        "Done.",
+    ]
+    formats = slow_formatter.replace(sys.executable, "python3")
+    options = with_hooks(PostToolUse=hook(formats, "Write|Edit", sandbox=True))
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True, **options)
+        session.parts.environment.sandbox.backend = make(project, home)
+        async with session:
+            await session.send("Go on.")
+    assert (target / "a.json").read_text() == "mine"
+    assert (project / "b.json").read_text() == "formatted"
+    (note,) = notices(events)  # of the file that was led away
+    assert "it ran in the sandbox, as its entry says" in note
+
+
+async def test_a_hook_of_the_persons_in_the_sandbox_may_be_stricter_alone(
+    open_session: Open, project: Path, home: Path
+) -> None:
+    """It may have loaded what lies in the project."""
+    put(project, "settings.sh", f"touch {home}/loaded; echo $MY_KEY > found")
+    says = pre(permissionDecision="allow", permissionDecisionReason="it is mine")
+    told = hook(f". ./settings.sh; {says}", "Bash", sandbox=True)
+    asked = list[Question]()
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    script = [call("run_shell", command="touch made"), "Done."]
+    async with OpenAIServer(script) as server:
+        session, _ = open_session(
+            server, confirm=confirm, sandbox=True, at_terminal=True, **with_hooks(PreToolUse=told)
+        )
+        session.parts.environment.sandbox.backend = bubblewrap(project, home)
+        async with session:
+            await session.send("Go on.")
+    assert len(asked) == 1
+    assert (project / "found").exists()
+    assert not (home / "loaded").exists()
+
+
+async def test_a_hook_for_the_sandbox_is_one_outside_of_it_where_that_is_off(
+    open_session: Open, project: Path, home: Path
+) -> None:
+    put(project, "settings.sh", "touch loaded")
+    told = hook(FORMATS, "Write", sandbox=True)  # writes where it runs outside
+    script = [call("write_file", path="a", content="x"), "Done."]
+    events = await ran(
+        open_session, script, mode="bypass", sandbox=False, **with_hooks(PostToolUse=told)
+    )
+    assert any("wait until you trust this project" in text for text in notices(events))
+    assert not (home / "told").exists()
+
+
+def test_whether_a_hook_is_to_run_in_the_sandbox_is_said_plainly() -> None:
+    found = read({"Stop": [hook("true", sandbox="yes"), hook("true", sandbox=False)]})
+    assert [each.source for each in found.hooks] == ["own"]
+    assert 'its "sandbox" is neither true nor false' in found.problems[0]
+    group = {**hook("true", sandbox=True), ORIGIN_MARK: "project"}
+    assert [each.source for each in read({"Stop": [group]}).hooks] == ["project"]
 
 
 async def test_a_command_waits_for_a_formatter_that_nobody_waits_for(

@@ -196,6 +196,7 @@ async def set_up(_session: Session, _argument: str) -> Reply:
 #: Whose hook it is, and where it runs.
 WHOSE = {
     "own": "yours",
+    "own-sandboxed": "yours, in the sandbox",
     "project": "the project's, in the sandbox",
     "plugin": "a plugin's, in the sandbox",
 }

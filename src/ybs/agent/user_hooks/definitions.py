@@ -175,9 +175,10 @@ EventName: TypeAlias = Literal[
     "SessionEnd",
 ]
 EVENTS: Final[tuple[EventName, ...]] = get_args(EventName)
-#: Whose hook it is. One of the person's own is their program like any other; the rest runs in the sandbox.
-Source: TypeAlias = Literal["own", "project", "plugin"]
+#: Whose hook it is. One of the person's own is their program like any other, unless its entry says `"sandbox": true`; the rest runs in the sandbox.
+Source: TypeAlias = Literal["own", "own-sandboxed", "project", "plugin"]
 SOURCES: Final[tuple[Source, ...]] = get_args(Source)
+OWN: Final[tuple[Source, ...]] = ("own", "own-sandboxed")
 DEFAULT_SECONDS = 60.0
 MOST_SECONDS = 600.0
 #: Nobody waits long for what happens at the end.
@@ -333,6 +334,11 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
     usual = AT_THE_END_SECONDS if event == "SessionEnd" else DEFAULT_SECONDS
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds <= 0:
         seconds = usual
+    sandboxed = entry.get("sandbox", False)
+    if sandboxed not in (True, False):
+        raise ValueError('its "sandbox" is neither true nor false')
+    if sandboxed and source == "own":
+        source = "own-sandboxed"
     return Hook(
         event=event,
         command=command,
@@ -343,8 +349,20 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
         project=project,
         condition=entry["if"] if isinstance(entry.get("if"), str) else "",
         is_async=bool(entry.get("async") or entry.get("asyncRewake")),
-        cwd=IN_PROJECT if source == "project" else str(entry.get("cwd", "")) * (source == "own"),
+        cwd=_cwd(source, str(entry.get("cwd", ""))),
     )
+
+
+def _cwd(source: Source, said: str) -> str:
+    match source:
+        case "own":
+            return said
+        case "own-sandboxed":
+            return said or IN_PROJECT
+        case "project":
+            return IN_PROJECT
+        case "plugin":
+            return ""
 
 
 #: The exit code that blocks.
@@ -391,6 +409,8 @@ def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAns
         why = f" ({ran.why_apart})" if ran.why_apart else ""
         if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
             why = f" ({_READS})"
+        if hook.source == "own-sandboxed":
+            why = " (it ran in the sandbox, as its entry says)"
         return HookAnswer(
             notes=(_note(hook, f"failed with {ran.how}{whole_words(said, _MOST_SAID)}{why}"),)
         )
@@ -434,7 +454,8 @@ def _of_object(hook: Hook, said: dict[str, Any], *, may_allow: bool) -> HookAnsw
         ending = blocked
     message = _text(said.get("systemMessage"))
     if message and hook.source != "own":  # else it would read as ybs's own words
-        message = f"The {hook.source}'s hook {hook.shown} says: {' '.join(message.split())}"
+        whose = "Your" if hook.source in OWN else f"The {hook.source}'s"
+        message = f"{whose} hook {hook.shown} says: {' '.join(message.split())}"
     return HookAnswer(
         blocked=blocked,
         permission=permission,

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.hooks import TurnHook
 from ybs.agent.user_hooks.definitions import (
+    OWN,
     SOURCES,
     EventName,
     Hook,
@@ -156,11 +157,11 @@ _UNCHANGED = "A PermissionRequest hook allows the call with other arguments, whi
 
 _WAITS = (
     "Your hooks that are told of a file ({hooks}) wait until you trust {place}, for formatters run code "
-    'that lies beside the file. "cwd": "project" in an entry has it run in every project.'
+    'that lies beside the file. "sandbox": true in an entry has it run in every project, in the sandbox.'
 )
 _MOVES = (
     "Your hook `{hook}` did not run: something in the sandbox may change where the path of the file leads (such as a job in the background, "
-    'which cannot be paused for it). "cwd": "project" in its entry has it run all the same.'
+    'which cannot be paused for it). "sandbox": true in its entry has it run all the same, in the sandbox.'
 )
 _ELSEWHERE = "the other folder that the file lies in, or may lie in"
 #: The events after a call.
@@ -229,7 +230,7 @@ class UserHooks(TurnHook):
         """Run the hooks of an event side by side, those whose matcher fits one of the names; return what they say together."""
         meant = [
             hook
-            for hook in self._hooks
+            for hook in map(self._as_run, self._hooks)
             if hook.event == event and hook.source in sources and hook.fits(names)
         ]
         if call is not None and any(hook.condition for hook in meant):
@@ -266,6 +267,12 @@ class UserHooks(TurnHook):
         if answer.ending is not None:
             self._common.why = answer.ending or "it gives no reason"
         return answer
+
+    def _as_run(self, hook: Hook) -> Hook:
+        """Return a hook as it runs where the sandbox may be off: then one of the person's own has no other place than theirs."""
+        if hook.source == "own-sandboxed" and self._environment.sandbox.is_off:
+            return replace(hook, source="own", cwd="")
+        return hook
 
     def _opened(self, call: HookedCall | None) -> tuple[str, ...]:
         """Return the paths that a hook may open for a call: all in the folders that tools may write in, where the call may be about any."""
@@ -395,7 +402,7 @@ class UserHooks(TurnHook):
         if answer.are_others and answer.arguments is not None and answer.blocked is None:
             # The person's own have seen another call: they are asked about the one that would run.
             changed = replace(call, arguments=_encoded(own_arguments(call.name, answer.arguments)))
-            again = await self._asked("PreToolUse", self._call(changed), ("own",))
+            again = await self._asked("PreToolUse", self._call(changed), OWN)
             answer = merged((answer, replace(again, arguments=None)))
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending

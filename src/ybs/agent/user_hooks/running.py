@@ -1,4 +1,4 @@
-"""How a hook is run: the person's own outside of the sandbox, those of a project and of plugins in it."""
+"""How a hook is run: the person's own outside of the sandbox, those of a project and of plugins in it, and own ones that ask for it."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.user_hooks.definitions import Hook, HookAnswer, failed, read_answer
+from ybs.agent.user_hooks.definitions import OWN, Hook, HookAnswer, failed, read_answer
 from ybs.config.variables import project_variables
 from ybs.core.errors import ToolError
 from ybs.security.own_programs import Start, with_git_setting
@@ -46,7 +46,7 @@ async def _run(
     hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool
 ) -> ProgramResult:
     shells = environment.workspace.shells
-    key = "hooks" if hook.source == "own" else "plugin-hooks"
+    key = "hooks" if hook.source in OWN else "plugin-hooks"
     own_programs = environment.workspace.own_programs
     start = await asyncio.to_thread(own_programs.start, key, hook.cwd)
     made = await asyncio.to_thread(_launch, hook, environment, start, trusts_files=trusts_files)
@@ -78,13 +78,19 @@ async def _run(
 
 def _is_gone(command: str, errors: str, environment: ToolEnvironment) -> bool:
     """Return whether a hook failed for a file that it names by its whole path: where it started has nothing to do with that."""
+    paths = _named(command, environment)
+    return any(path in errors and not os.path.lexists(path) for path in paths)
+
+
+def _named(command: str, environment: ToolEnvironment) -> list[str]:
+    """Return the whole paths that a command names."""
     home = str(environment.host.home)
     try:
         words = shlex.split(command.replace("${HOME}", home).replace("$HOME", home))
     except ValueError:  # an open quote
-        return False
+        return []
     paths = (environment.host.with_home(word) for word in words)
-    return any(p.startswith("/") and p in errors and not os.path.lexists(p) for p in paths)
+    return [path for path in paths if path.startswith("/")]
 
 
 def _launch(
@@ -96,13 +102,17 @@ def _launch(
         added = {**added, "YBS_FILES_TRUSTED": str(int(trusts_files))}
         return Launch(command, with_git_setting({**start.environ, **added}))
     read_only = hook.source == "project" and _is_read_only(hook, environment, start)
-    if not read_only or environment.sandbox.is_off:
+    if hook.source not in OWN and (not read_only or environment.sandbox.is_off):
         # What lies in a `__pycache__` of the project is not bound to the trust, and Python would run it.
         added = {**added, "PYTHONPYCACHEPREFIX": os.devnull}
     starter = environment.workspace.shells.starter
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
     shown += [start.folder] if start.is_apart else []
+    if hook.source == "own-sandboxed":  # its script
+        named = map(Path, _named(hook.command, environment))
+        outside = (path for path in named if not path.is_relative_to(environment.folder))
+        shown += [path for path in outside if path.is_file() and starter.may_show(path)]
     access = Access(
         shown=tuple(shown),
         declared=with_git_setting(added),
