@@ -406,14 +406,8 @@ def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAns
         return HookAnswer(blocked=why)
     if ran.exit_code:
         said = f": {ran.errors}" if ran.errors else ""
-        why = f" ({ran.why_apart})" if ran.why_apart else ""
-        if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
-            why = f" ({_READS})"
-        if hook.source == "own-sandboxed":
-            why = " (it ran in the sandbox, as its entry says)"
-        return HookAnswer(
-            notes=(_note(hook, f"failed with {ran.how}{whole_words(said, _MOST_SAID)}{why}"),)
-        )
+        what = f"failed with {ran.how}{whole_words(said, _MOST_SAID)}{_why_failed(hook, ran)}"
+        return HookAnswer(notes=(_note(hook, what),))
     if ran.answer is None or not ran.answer.lstrip().startswith(b"{"):
         return HookAnswer(
             context=whole_words(ran.text, MOST_CHARS) if hook.event in _TELLING else ""
@@ -424,6 +418,15 @@ def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAns
         if said is not None and "async" not in said:
             return _of_object(hook, said, may_allow=at_terminal and hook.source == "own")
     return HookAnswer(notes=(_note(hook, "answered with JSON that cannot be read"),))
+
+
+def _why_failed(hook: Hook, ran: ProgramResult) -> str:
+    """Return in brackets what in the hook's place may be the reason."""
+    if hook.source == "own-sandboxed":
+        return " (it ran in the sandbox, as its entry says)"
+    if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
+        return f" ({_READS})"
+    return f" ({ran.why_apart})" if ran.why_apart else ""
 
 
 def _object(data: bytes) -> dict[str, Any] | None:
