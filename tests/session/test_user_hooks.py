@@ -1037,6 +1037,8 @@ async def test_the_hooks_of_the_docs_hand_a_path_on_as_one_and_can_leave_a_proje
 ):
     words = (Path(__file__).parents[2] / "docs/hooks.md").read_text()
     shipped = json.loads(words.partition("```json\n")[2].partition("```")[0])
+    # What stands for ruff says in the home folder what it was given.
+    assert shipped["hooks"]["PostToolUse"][0]["hooks"][0].pop("sandbox") is True
     (leaves,) = re.findall(r'`(\[ "\$YBS_FILES_TRUSTED" [^`]+)`', words)
     careful = f'{leaves} prettier --write -- "$(jq -r .tool_input.file_path)"'
     for name, text in (("jq", JQ), ("ruff", FORMATTER), ("prettier", FORMATTER)):
