@@ -596,6 +596,13 @@ def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):
         roots = Roots(Host.of(environ), one)
         started = OwnPrograms(roots, lambda: is_trusted).start("x")  # noqa: B023 - it is asked now
         assert ("PYTHONPATH" in started.environ) is is_trusted
+    # One that was added is not what was trusted.
+    roots = Roots(Host.of({**environ, "PATH": f"{main}:{two}/bin"}), one)
+    roots.add(two)
+    programs = OwnPrograms(roots, lambda: True)
+    assert programs.start("x").environ["PATH"] == str(main)
+    assert not programs.trusts(two / "a")
+    assert not programs.trusts(main / "a")
     (two / ".git").write_text("gitdir: /nowhere\n")
     assert host.whole_projects(one) == (one, tmp_path / "around")
     for said in (f"gitdir: {main}/.git/worktrees/one", "gitdir: \0", "gitdir: a/worktrees/b", ""):

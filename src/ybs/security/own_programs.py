@@ -74,8 +74,8 @@ class OwnPrograms:
         inner = max(around, key=lambda each: len(each.parts), default=None)
         if inner == self._roots.folder:  # mostly, and the rest looks at the disk
             return self.trusts_project()
-        if self.trusts_project() and any(map(path.is_relative_to, self._projects)):
-            return True
+        if self._original and path.is_relative_to(self._original):
+            return self.trusts_project()
         return inner is not None and self._trusts_added(inner)
 
     def start(self, key: str, cwd: str = "") -> Start:
@@ -85,7 +85,9 @@ class OwnPrograms:
         """
         host, project = self._roots.host, self._roots.folder
         if cwd == IN_PROJECT or (cwd != APART and self.trusts_project()):
-            environ = away_from(self._untrusted(), host.environ, but=self._projects)
+            added = {str(each) for each in self._roots.folders}.difference(self._own)
+            ours = [each for each in self._projects if each not in added]
+            environ = away_from(self._untrusted(), host.environ, but=ours)
             return Start(folder=project, environ=environ, is_apart=False)
         try:
             folder = made_start_folder(host, key)
@@ -95,9 +97,14 @@ class OwnPrograms:
         return Start(folder=folder, environ=environ, is_apart=True, is_chosen=cwd == APART)
 
     @property
+    def _own(self) -> tuple[str, ...]:
+        """The project's folder, and where it is a copy, that of the project."""
+        return tuple(str(each) for each in (self._roots.folder, self._original) if each)
+
+    @property
     def _projects(self) -> tuple[str, ...]:
-        """The project's folder, and where it is a copy, that of the project; each with the repository around it, and its other work trees."""
-        return self._wholes(each for each in (self._roots.folder, self._original) if each)
+        """The folders of the project, each with the repository around it, and its other work trees: what is kept out before trust."""
+        return self._wholes(map(Path, self._own))
 
     def _untrusted(self) -> list[str]:
         """Return the folders whose files may be anybody's. One that holds the home folder holds the person's own programs."""
