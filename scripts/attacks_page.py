@@ -211,6 +211,7 @@ held since, by the test that plays it.
 | `ybs mcp serve`, `/provider` of an editable package, linked packages and the folder of the script, as ways to change ybs itself | ran in ybs: held by `tests/security/test_own_code.py` |
 | `entry_points.txt` with a second name; `cp -al .venv copy` after the first session | a command changed ybs: held by `tests/security/test_own_files.py` |
 | the package folder of ybs, or of msgspec, linked into a project without its metadata | its files were one with those of the installation: made files of their own: held by `tests/security/test_own_files.py` |
+| `export PYTHONPATH=$PYTHONPATH:~/lib` where it was unset, whose empty entry is the folder that ybs is started in, and a `msgspec.py` or `msvcrt.py` there | was loaded into ybs: held by `tests/security/test_own_code.py` |
 
 ### Programs that ybs starts for itself
 
@@ -266,6 +267,7 @@ held since, by the test that plays it.
 | code of an untrusted clone, left by a linter's settings in the home of the person's own MCP server | ran in all other projects, trusted ones too, with the server's key: a server fetches where it sees no project, and works in a copy of that in each: held by `tests/session/test_mcp.py`, `tests/security/test_copied_homes.py`, `tests/tools/mcp/test_launching.py` |
 | what a program leaves in the copy that another project's program has next: a file written in place with its time set back, one replaced, a folder exchanged for a link or closed to reading, a hard link, a pipe | is removed or copied anew; without a process namespace (Landlock, macOS) all of it is: held by `tests/security/test_copied_homes.py` |
 | `OLDPWD` in the environment of own programs that start outside of a project | named the project: unset: held by `tests/security/test_own_programs.py` |
+| a formatter of yours as a hook, and a file in another work tree of a trusted repository, or in a submodule beside a trusted folder, that was added | ran the code beside it: held by `tests/security/test_own_programs.py` |
 
 ### Trust in a project
 

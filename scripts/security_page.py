@@ -404,6 +404,8 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 - Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed.
 - ybs says so at the start, and after a command that fails for that. No setting opens it.
 - To work on ybs with ybs, or to install packages beside it, use a shell of your own (`!!pip install x`) or an installation elsewhere.
+- ybs looks for no module in a folder that `PYTHONPATH` names in the folder where it is started or the repository around it, as an empty entry does
+  (`tests/config/test_editables.py`, `tests/security/test_own_code.py`).
 - Once the session begins, nothing more is loaded from other folders of that kind on Python's path (`PYTHONPATH`, an editable install of the project, the
   folder in which `python -m ybs` is started).
 - A module or package `sitecustomize`, `usercustomize` or `apport_python_hook` (which Debian's Python looks for) in a folder of `PYTHONPATH` or of an editable
@@ -422,8 +424,8 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 
 **Variables that Python and the system obey:**
 
-- Python itself looks through a folder of the project in `PYTHONPATH` before ybs begins: a module of the standard library's name (`re.py`) there runs at the
-  next start. Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
+- Python itself looks through a folder of the project in `PYTHONPATH` before ybs begins, also by an empty entry (`PYTHONPATH=$PYTHONPATH:~/lib` where it
+  was unset): a module of the standard library's name (`re.py`) there runs at the next start. Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - Where an `import` in a `sitecustomize` or `*.pth` of your own finds its module nowhere else, Python looks for it in those folders and in those of editable
   installs, too. ybs does not know these names.
 - `PYTHONPYCACHEPREFIX` in the project has Python, and so ybs, run compiled files that the repository brought. Start ybs without it there.

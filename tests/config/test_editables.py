@@ -74,6 +74,31 @@ def test_what_a_folder_is_called_does_not_make_it_one_of_installed_packages(
     assert (sys.path, editables.left_out) == (kept, [str(layer)])
 
 
+def test_folders_of_a_variable_are_left_out_where_one_works_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    inner, elsewhere = tmp_path / "repository/inner", tmp_path / "elsewhere"
+    inner.mkdir(parents=True)
+    elsewhere.mkdir()
+    (tmp_path / "repository/.git").touch()
+    (tmp_path / "link").symlink_to(inner)
+    folders = [str(each) for each in (tmp_path / "link", inner.parent, elsewhere)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("", "..", *folders)))
+    for here, left in ((inner, folders[2:]), (elsewhere, folders[:2])):
+        monkeypatch.chdir(here)
+        monkeypatch.setattr(sys, "path", [*folders, *sys.path])
+        monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+        monkeypatch.setattr(editables, "finders", [])
+        editables.leave_out()
+        assert [each for each in sys.path if each in folders] == left
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(sys, "path", [*folders, *sys.path])
+    editables.leave_out()
+    assert set(folders) <= set(sys.path)
+
+
 class Finder:
     """Finds packages that are installed as editable, as those that setuptools writes."""
 

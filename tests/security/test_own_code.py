@@ -507,6 +507,35 @@ def test_python_m_ybs_loads_no_module_of_the_folder_it_is_started_in(make, tmp_p
     assert (done.returncode, mark.exists()) == (0, False), done.stderr
 
 
+def test_no_empty_or_relative_entry_of_a_variable_has_ybs_load_a_module(make, tmp_path):
+    """`PYTHONPATH=$PYTHONPATH:~/lib` begins with an empty entry where it was unset: the folder that one stands in."""
+    installed, mark = make("plain", "bubblewrap"), tmp_path / "mark"
+    environ = {"HOME": str(installed.home), "PATH": os.environ["PATH"]}
+    inner = installed.project / "inner"
+    inner.mkdir()
+    (installed.project / ".git").mkdir()
+    files = [installed.project / f"{name}.py" for name in ("msgspec", "msvcrt", "nt")]
+    for file in files:
+        file.write_text(f"open({str(mark)!r}, 'a').write({file.name!r})\n")
+    python = installed.named / "bin/python"
+    try:
+        for folder, value in ((installed.project, f":{tmp_path}"), (installed.project, "."), (inner, "..")):  # fmt: skip
+            done = subprocess.run(
+                [python, installed.named / "bin/ybs", "config", "show"],
+                cwd=folder, env=environ | {"PYTHONPATH": value}, capture_output=True, timeout=60, check=False,
+            )  # fmt: skip
+            assert (done.returncode, mark.exists()) == (0, False), done.stderr
+            control = [python, "-c", "import msvcrt"]
+            subprocess.run(control, cwd=folder, env=environ | {"PYTHONPATH": value}, check=True)
+            assert mark.exists()
+            mark.unlink()
+    finally:
+        for file in files:
+            file.unlink()
+        inner.rmdir()
+        (installed.project / ".git").rmdir()
+
+
 def test_an_undo_writes_none_of_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = project.resolve()
     made = Roots(this_host(), folder)

@@ -1,6 +1,6 @@
-"""Folders and finders that editable installs add to those by which Python looks for modules (lines of `*.pth`), and by which ybs does not.
+"""Folders and finders by which Python looks for modules, and ybs does not: those that editable installs add (lines of `*.pth`), and folders of PYTHONPATH that are worked in.
 
-Such a folder is a project's `src`. A file there is loaded by whoever looks for a module of its name that nothing else has, as
+Such a folder is a project's `src`, or the project (`PYTHONPATH=$PYTHONPATH:~/lib` has an empty entry where it was unset, which means any folder that one stands in). A file there is loaded by whoever looks for a module of its name that nothing else has, as
 Python's library does (`msvcrt`, `nt`), so whoever writes it runs in ybs's process. A package that brings something for ybs is found there by its name, and no other.
 This runs before ybs imports anything else, so it needs no more than `os` and `sys`.
 """
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from typing import Any
 
+_OURS = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - texts throughout
 _PACKAGES = ("site-packages", "dist-packages")
 #: The folders, as they were named.
 left_out: list[str] = []
@@ -28,6 +29,9 @@ def leave_out() -> None:
     finders.extend(each for each in sys.meta_path if not _is_pythons(each))
     sys.meta_path[:] = filter(_is_pythons, sys.meta_path)
     sys.path[:] = filter(os.path.isabs, sys.path)  # others stand for a finder, or for any folder
+    if worked_in := os.environ.get("PYTHONPATH") and _worked_in():
+        kept = (e for e in sys.path if e == _OURS or os.path.realpath(e) not in worked_in)
+        sys.path[:] = list(kept)
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     usual = tuple(f"{each}/{name}/" for each in prefixes for name in ("lib", "lib64", "local/lib"))
     own = _own()
@@ -39,15 +43,28 @@ def leave_out() -> None:
         sys.path[:] = [each for each in sys.path if each not in added]
 
 
+def _worked_in() -> set[str]:
+    """Return the folders that PYTHONPATH names in the folder that the process stands in, or in the repository around it, without links."""
+    try:
+        top = here = os.getcwd()  # noqa: PTH109 - texts throughout
+    except OSError:  # it is gone
+        return set()
+    while top != "/" and not os.path.lexists(f"{top}/.git"):
+        top = os.path.dirname(top)  # noqa: PTH120
+    top = here if top == "/" else top
+    named = os.environ["PYTHONPATH"].split(os.pathsep)
+    folders = {os.path.realpath(os.path.join(here, each)) for each in named}  # noqa: PTH118
+    return {each for each in folders if f"{each}/".startswith(f"{os.path.realpath(top)}/")}
+
+
 def _is_pythons(finder: object) -> bool:
     return getattr(finder, "__module__", "").startswith("_frozen_importlib")
 
 
 def _own() -> set[str | None]:
     """Return the folders of ybs, of what it needs, and of the user's packages. What another is called says nothing of whose it is."""
-    ours = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - texts throughout
     needed = (each for each in sys.path if os.path.isdir(f"{each}/msgspec"))  # noqa: PTH112 - texts throughout
-    return {ours, next(needed, None), getattr(sys.modules.get("site"), "USER_SITE", None)}
+    return {_OURS, next(needed, None), getattr(sys.modules.get("site"), "USER_SITE", None)}
 
 
 def _named() -> set[str]:
