@@ -425,7 +425,8 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 **Variables that Python and the system obey:**
 
 - Python itself looks through a folder of the project in `PYTHONPATH` before ybs begins, also by an empty entry (`PYTHONPATH=$PYTHONPATH:~/lib` where it
-  was unset): a module of the standard library's name (`re.py`) there runs at the next start. Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
+  was unset): a module of the standard library's name (`re.py`) there runs at the next start.
+  Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
 - Where an `import` in a `sitecustomize` or `*.pth` of your own finds its module nowhere else, Python looks for it in those folders and in those of editable
   installs, too. ybs does not know these names.
 - `PYTHONPYCACHEPREFIX` in the project has Python, and so ybs, run compiled files that the repository brought. Start ybs without it there.
