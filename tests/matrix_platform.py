@@ -7,8 +7,10 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
+from weakref import finalize
 
 from aiohttp import web
 
@@ -39,6 +41,7 @@ class MatrixPlatform(FakePlatform):
         self._doubles, self._port, self._since, self.typing = 1, 0, 0, 0
         self.refused_kinds, self.connections = set[str](), 0
         self._syncs, self.folder, self.pages = set[asyncio.Transport](), mkdtemp("ybs"), 0
+        finalize(self, rmtree, self.folder, ignore_errors=True)
         for room, members in ((self.home, 2), (self.room, 3)):
             for member in (BOT, self.person, BOB)[:members]:
                 self.member(room, member, "join")
