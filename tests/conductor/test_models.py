@@ -92,6 +92,19 @@ async def test_a_models_words_are_no_path_and_no_command_at_the_sessions_own_pro
     assert "it has to be the plain name of a model" in results(events)[0].output
 
 
+@pytest.mark.parametrize("name", ["auto", "Auto", "openai/auto", "openai/AUTO"])
+async def test_the_router_sends_no_words_further_away_however_it_is_asked_for(
+    project: Path, open_session: Open, name: str
+) -> None:
+    far = {"far": {"wire": "openai", "endpoint": "https://far.example/v1", "api_key": "k"}}
+    own = {**ALWAYS, "providers": far, "router.arms": ["far/a", "far/b"]}
+    async with OpenAIServer([delegated({**LOOK, "model": name}), "done"]) as server:
+        session, events = open_session(server, overrides=own)
+        async with session:
+            await session.send("go")
+    assert "all are further away" in results(events)[0].output
+
+
 FORK = "---\ndescription: Review\ncontext: fork\nagent: explore\nmodel: ollama/strict\n---\nReview it.\n"
 KIND = "---\nname: spy\ndescription: Reviews.\nmodel: ollama/strict\n---\nReview it.\n"
 SKILL = FORK.replace("description", "name: own\ndescription")

@@ -13,6 +13,7 @@ from msgspec import Struct
 from ybs.agent.model_choice import (
     AUTO,
     IN_PROCESS,
+    asks_for_router,
     check_place,
     next_model,
     routed,
@@ -52,13 +53,13 @@ class Models:
         """
         main = self._home.agent
         is_routed = routed(AUTO, main.model) is not None
-        if name == AUTO or (is_routed and name in INHERITED):
-            model = self._routed(is_persons=is_persons)
-            return ChosenModel(model.provider, model)
-        if name in INHERITED:
-            return ChosenModel(main.provider, main.model)
         config = self._environment.config
         provider, model = split(name, config, main.provider)
+        if asks_for_router(None, model) or (is_routed and name in INHERITED):
+            picking = self._routed(is_persons=is_persons)
+            return ChosenModel(picking.provider, picking)
+        if name in INHERITED:
+            return ChosenModel(main.provider, main.model)
         if not is_persons:
             provider, model = self._addressed(name, provider, model)
         if (provider, model) == (main.provider, main.model.name) and not is_routed:
