@@ -506,7 +506,7 @@ def test_a_setting_is_set_and_removed_in_the_users_own_file(home, project, capsy
     before = file.read_text()
     assert cli.main(["config", "set", "llm.temperature", "hot"]) == 3
     assert file.read_text() == before
-    (project / ".ybs.json").write_text('{"llm": {"model": "theirs"}}')
+    (project / ".ybs.json").write_text('{"llm": {"temperature": 1}}')
     capsys.readouterr()
-    assert cli.main(["config", "set", "llm.model", "mine"]) == 0
+    assert cli.main(["config", "set", "llm.temperature", "0"]) == 0
     assert "takes precedence" in capsys.readouterr().err

@@ -480,7 +480,7 @@ async def test_a_name_that_a_model_gives_a_model_is_no_part_of_a_shells_command(
         async with session:
             await session.send("go")
     told = results(events)[0].output
-    assert "mine/m;touch ran is refused: a sub-agent may only be given the plain name" in told
+    assert "'m;touch ran' is refused: where the person does not name it" in told
 
 
 async def test_in_incognito_a_model_elsewhere_is_refused_although_the_person_has_named_it(

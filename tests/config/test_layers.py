@@ -98,10 +98,10 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(project, writ
     file: Path | None = None
     for number, layer in enumerate(names):
         keys = ["a", "b", "c", "d", "e"][number:]
-        values: dict[str, Any] = {"memory": dict.fromkeys(keys, layer)}
+        values: dict[str, Any] = {"memory": dict.fromkeys(keys, layer), "llm": {"model": layer}}
         if layer == "project":
             values = {"llm": {"temperature": 1}}
-        file = write(layer, json.dumps({**values, "llm": {"model": layer}}))
+        file = write(layer, json.dumps(values))
     monkeypatch.setenv("YBS_MODEL", "variable")
     monkeypatch.setenv("YBS_LLM__MAX_TOKENS", "7")
     loaded = load(this_host(), folder=project, config_file=file, overrides={"llm.model": "option"})
@@ -137,10 +137,11 @@ def test_later_layers_win_and_every_value_knows_where_it_came_from(project, writ
     ],
 )
 def test_each_file_wins_over_the_ones_before(project, write, layers, winner):
-    written = {layer: write(layer, f'{{"llm": {{"model": "{layer}"}}}}') for layer in layers}
+    said = {layer: json.dumps({"git": {"commit_message_prefix": layer}}) for layer in layers}
+    written = {layer: write(layer, text) for layer, text in said.items()}
     loaded = load(this_host(), folder=project, config_file=written.get("file"))
-    assert loaded.config.llm.model == winner
-    assert loaded.origins["llm.model"] == ValueOrigin(winner, str(written[winner]))  # pyright: ignore[reportArgumentType] - a layer
+    assert loaded.config.git.commit_message_prefix == winner
+    assert loaded.origins["git.commit_message_prefix"] == ValueOrigin(winner, str(written[winner]))  # pyright: ignore[reportArgumentType] - a layer
 
 
 def test_objects_are_merged_and_lists_are_replaced(project: Path, write: Write):

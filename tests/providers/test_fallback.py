@@ -9,6 +9,7 @@ import pytest
 from rows import every_row
 from scripted import AnthropicServer, HttpError, OpenAIServer
 from ybs.config.host import Host
+from ybs.config.layers import Loaded
 from ybs.config.schema import AgentLimits, Config, Endpoint, IncognitoSettings, LlmSettings
 from ybs.core.errors import (
     AuthError,
@@ -335,7 +336,8 @@ async def test_a_chain_over_the_wire_goes_from_one_format_to_another():
         assert isinstance(last, AssistantSaid)
         assert (last.model, last.content) == ("b", "hello")
         await model.aclose()
-        alone = next_model(Host.of({}), config, None, provider="second", model="b")
+        loaded = Loaded(host=Host.of({}), config=config, origins={})
+        alone = next_model(loaded, None, provider="second", model="b")
         assert isinstance(alone, FallbackModel)  # `first` may take over for it
         await alone.aclose()
     assert not isinstance(create_model(Host.of({}), config), FallbackModel)

@@ -148,9 +148,10 @@ def test_a_model_alone_is_at_the_provider_whose_key_is_the_only_one(project: Pat
     assert chosen == ["mistral", None, None]
 
 
-def test_a_model_that_a_projects_file_names_chooses_no_provider(project: Path):
+def test_a_model_that_a_trusted_projects_file_names_chooses_no_provider(project: Path):
     (project / ".ybs.json").write_text('{"llm": {"model": "codestral-latest"}}')
     host = Host.of({"HOME": str(project / "home"), "MISTRAL_API_KEY": "k" * 20})
+    assert trust(host, "give", project) == 0
     llm = ready_settings(Options.of(project, {"host": host})).config.llm
     assert (llm.model, llm.provider) == ("codestral-latest", None)
 

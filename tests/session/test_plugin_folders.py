@@ -108,6 +108,22 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
     assert ybs("list")[1] == ""
 
 
+def test_which_models_it_asks_for_is_said_too(tmp_path: Path, project: Path, ybs: Run):
+    folder = a_plugin(tmp_path / "source")
+    put(
+        folder, "agents/auditor.md", "---\nname: auditor\nmodel: deepseek/deepseek-chat\n---\nLook."
+    )
+    put(folder, "agents/other.md", "---\nname: other\nmodel: opus\n---\nLook.")
+    put(folder, "commands/price.md", "---\ncontext: fork\nmodel: vllm/x\n---\nPrice it.")
+    put(folder, "commands/idle.md", "---\nmodel: vllm/y\n---\nPrice it.")
+    told = ybs("add", str(folder))[2].splitlines()
+    words = "if your provider has it or your settings name it"
+    assert [each for each in told if "sub-agents use" in each] == [
+        f'- has sub-agents use "vllm/x", {words}: commands/price.md',
+        f'- has sub-agents use "deepseek/deepseek-chat", {words}: agents/auditor.md',
+    ]
+
+
 def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: Run):
     told = ybs("add", str(with_servers(tmp_path / "source")))[2]
     assert told.splitlines()[1:-2] == [

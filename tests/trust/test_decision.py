@@ -29,7 +29,7 @@ def test_a_project_without_files_has_nothing_to_review(project: Path):
 
 
 def test_harmless_settings_need_no_trust(project: Path, write: Write):
-    write("project", '{"llm": {"model": "small"}, "safety": {"blocked_commands": ["x"]}}')
+    write("project", '{"llm": {"temperature": 1}, "safety": {"blocked_commands": ["x"]}}')
     assert load(this_host(), folder=project).review is None
     (project / ".ybs").mkdir()
     (project / "tools").mkdir()

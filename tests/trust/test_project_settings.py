@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from hosts import this_host
 from rows import every_row
+from trusting import give_trust, trusted
 from ybs.config.host import Host
 from ybs.config.schema import Config, SafetySettings
 from ybs.config.shape import all_names
 from ybs.config.tree import flatten
 from ybs.trust import project_settings as rules
 from ybs.trust.settings import load
+from ybs.trust.wording import lines_of
 
 Write = Callable[[str, str], Path]
 NEEDS_TRUST = "ignored, because this project is not trusted: "
@@ -63,7 +65,7 @@ def test_nothing_powerful_is_taken_and_one_warning_lists_it_all(project: Path, w
 def test_harmless_settings_are_taken(project: Path, write: Write):
     harmless = {
         "version": "1.0",
-        "llm": {"model": "hf.co/org/model:Q4", "temperature": 0},
+        "llm": {"temperature": 0},
         "context": {"max_tokens": 8000, "repo_map_tokens": 0},
         "git": {"commit_message_prefix": "[bot]"},
         "ui": {"color": False, "stream_responses": False, "show_token_usage": False},
@@ -71,7 +73,7 @@ def test_harmless_settings_are_taken(project: Path, write: Write):
     file = write("project", json.dumps(harmless))
     loaded = load(this_host(), folder=project)
     assert loaded.warnings == ()
-    assert loaded.config.llm.model == "hf.co/org/model:Q4"
+    assert loaded.config.llm.temperature == 0
     assert loaded.config.context.max_tokens == 8000
     assert loaded.config.git.commit_message_prefix == "[bot]"
     assert loaded.config.ui.color is False
@@ -82,7 +84,16 @@ def test_every_setting_has_a_rule_or_is_refused():
     known = set(all_names())
     for rule in rules.INERT | rules.ONLY_LOWER | rules.UNITED | rules.ONLY_THIS.keys():
         assert rule in known
-    for words in ("endpoint", "api_key", "provider", "headers", "path", "storage", "search"):
+    for words in (
+        "endpoint",
+        "api_key",
+        "provider",
+        "headers",
+        "path",
+        "storage",
+        "search",
+        "model",
+    ):
         allowed = rules.INERT | rules.ONLY_LOWER | set(rules.ONLY_THIS)
         assert not [rule for rule in allowed if words in rule.split(".")[-1]]
 
@@ -114,31 +125,46 @@ def test_every_setting_has_a_rule_or_is_refused():
         "m[a;b]",
     ],
 )
-def test_a_model_of_a_project_is_a_plain_name(project: Path, write: Write, model: str):
-    write("project", json.dumps({"llm": {"model": model}}))
-    loaded = load(this_host(), folder=project)
+def test_a_model_of_a_trusted_project_is_a_plain_name(project: Path, model: str):
+    loaded = trusted(project, {"llm": {"model": model}, "tools": {"search_paths": ["./x"]}})
     assert loaded.config.llm.model is None
     assert "only give the plain name of a model" in loaded.warnings[0]
 
 
 @every_row("model", ["opus[1m]", "us.org/a_b-c:8b@20250514+x"])
-def test_a_project_gives_a_model_by_the_names_that_models_have(project, write: Write, model: str):
-    write("project", json.dumps({"llm": {"model": model}}))
-    loaded = load(this_host(), folder=project)
+def test_a_trusted_project_gives_a_model_by_the_names_that_models_have(project: Path, model: str):
+    loaded = trusted(project, {"llm": {"model": model}})
     assert (loaded.config.llm.model, loaded.warnings) == (model, ())
+
+
+def test_which_company_reads_the_words_is_asked_about_first(project: Path, write: Write):
+    # At an aggregator the model's name says that, and what it costs.
+    own = {"provider": "openrouter", "model": "anthropic/claude-sonnet-4.5"}
+    write("user", json.dumps({"llm": own}))
+    theirs = "deepseek/deepseek-chat-v3:free"
+    write("project", json.dumps({"llm": {"model": theirs, "timeout_seconds": 1}}))
+    loaded = load(this_host(), folder=project)
+    assert loaded.config.llm.model == own["model"]
+    assert loaded.config.llm.timeout_seconds == Config().llm.timeout_seconds
+    assert f"{NEEDS_TRUST}llm.model, llm.timeout_seconds" in loaded.warnings[0]
+    assert loaded.review is not None
+    assert f"chooses the model {theirs}" in "\n".join(lines_of(loaded.review))
+    give_trust(project)
+    llm = load(this_host(), folder=project).config.llm
+    assert (llm.provider, llm.model) == ("openrouter", theirs)
 
 
 def test_a_variable_is_not_read_for_a_project(project: Path, write: Write):
     secret = "sk-" + "q" * 20
     file = write(
         "project",
-        '{"llm": {"model": "x-${SECRET}"},\n"safety": {"blocked_commands": ["${SECRET}"]}}',
+        '{"git": {"commit_message_prefix": "x-${SECRET}"},\n"safety": {"blocked_commands": ["${SECRET}"]}}',
     )
     loaded = load(Host.of({**os.environ, "SECRET": secret}), folder=project)
     assert loaded.config == Config()
     assert secret not in repr(loaded)
     assert loaded.warnings == (
-        f"{file}:1: llm.model: a project's file may not read environment variables; this is ignored",
+        f"{file}:1: git.commit_message_prefix: a project's file may not read environment variables; this is ignored",
         f"{file}:2: safety.blocked_commands: a project's file may not read environment variables; "
         "this is ignored",
     )
@@ -314,7 +340,7 @@ def test_in_the_home_folder_the_file_is_the_users_own(home: Path, write: Write):
 
 
 def test_a_file_of_a_folder_above_is_not_read(project: Path, write: Write):
-    write("project", '{"llm": {"model": "above"}}')
+    write("project", '{"llm": {"temperature": 2}}')
     below = project / "below"
     below.mkdir()
     assert load(this_host(), folder=below).config == Config()

@@ -125,22 +125,22 @@ def routed(provider: str, model: ProviderModel) -> "RoutedModel | None":
 
 
 def next_model(
-    host: Host,
-    config: Config,
+    loaded: Loaded,
     own: Model | None,
     *,
     provider: str,
     model: str | None,
-    profile: str = "",
+    is_persons: bool = False,
 ) -> ProviderModel:
     """Return the model that a session goes on with; `own` is the model that was handed in when it was opened.
 
-    Raises ConfigError, and AuthError where a key is missing.
+    `is_persons`: the person has named `model`, see `create_model`. Raises ConfigError, and AuthError where a key is missing.
     """
+    host, config = loaded.host, loaded.config
     if asks_for_router(provider, model):
-        return routed_model(host, config, profile)
+        return routed_model(host, config, loaded.profile)
     if own is None or provider != IN_PROCESS:
-        new = create_model(host, config, provider=provider, model=model)
+        new = create_model(host, config, provider=provider, model=model, is_persons=is_persons)
         return _with_fallbacks(host, config, provider, new)
     if model not in (None, own.name):
         raise ConfigError(

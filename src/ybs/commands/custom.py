@@ -187,7 +187,7 @@ class Filling:
     def __init__(
         self, pieces: tuple[TemplatePart, ...], arguments: TemplateArguments, *, is_own: bool
     ) -> None:
-        self.pieces, self._arguments, self._is_own = pieces, arguments, is_own
+        self.pieces, self._arguments, self.is_own = pieces, arguments, is_own
         places = any(each.source != "${CLAUDE_PLUGIN_ROOT}" for each in arguments_in(pieces))
         #: What stands behind the words, as they name no place for it.
         self.rest = f"\n\n{arguments.given}" if arguments.given and not places else ""
@@ -236,7 +236,7 @@ class Filling:
 
         mentions = list[Mention]()
         for readings in mentions_in(marked):
-            is_open = self._is_own and not _PLACE().search(readings[0].path)
+            is_open = self.is_own and not _PLACE().search(readings[0].path)
             meant = (replace(each, path=_PLACE().sub(value, each.path)) for each in readings)
             if meant := tuple(each for each in meant if each.path):
                 mentions.append(Mention(meant, is_confined=not is_open))
@@ -257,8 +257,10 @@ async def _composed(session: Session, filling: Filling) -> UserMessage:
 
 async def _handed_over(session: Session, filling: Filling, line: str, fork: Fork) -> UserMessage:
     """Have a sub-agent do what the template says: the conversation has the line, and what came of it."""
+    from ybs.tools.builtin.delegate import task_of  # few ask for it
+
     message = await _composed(session, filling)
-    return forked(session, line, message.words, fork)
+    return forked(session, line, task_of(message.words, fork, is_own=filling.is_own))
 
 
 async def _output(session: Session, filling: Filling, command: TemplateCommand) -> str:

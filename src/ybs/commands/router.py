@@ -67,9 +67,9 @@ async def make_attempts(session: Session, argument: str) -> Reply:
         return Reply.error(BEST_USAGE)
     if not session.config.router.cascade.check:
         return Reply.error(NO_CHECK)
-    from ybs.tools.builtin.delegate import Task  # few ask for attempts
+    from ybs.tools.builtin.delegate import PersonsTask  # few ask for attempts
 
-    session.parts.main.delegating.order(words, Task(task=words, best_of=count))
+    session.parts.main.delegating.order(words, PersonsTask(task=words, best_of=count))
     return Reply(shared=UserMessage.of(words))
 
 

@@ -12,7 +12,7 @@ from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
-    from ybs.config.front_matter import Fork
+    from ybs.tools.builtin.delegate import Task
 
 _MOST_DESCRIBED = 100
 NONE = (
@@ -36,15 +36,15 @@ async def use_skill(session: Session, argument: str) -> Reply:
     if not skill.in_project:
         session.environment.open_skill(skill.opened)
     if skill.fork is not None:
-        return Reply(shared=forked(session, f"/{skill.name} {words}".strip(), text, skill.fork))
+        from ybs.tools.builtin.delegate import task_of  # few ask for it
+
+        task = task_of(text, skill.fork, is_own=skill.is_own)
+        return Reply(shared=forked(session, f"/{skill.name} {words}".strip(), task))
     return Reply(shared=UserMessage.of(text))
 
 
-def forked(session: Session, line: str, text: str, fork: "Fork") -> UserMessage:
-    """Have a sub-agent do what the text says in the turn that begins with the message that is returned: the model reads the line, and what came of it."""
-    from ybs.tools.builtin.delegate import Task  # few ask for it
-
-    task = Task(task=text, kind=fork.kind or "general", model=fork.model)
+def forked(session: Session, line: str, task: "Task") -> UserMessage:
+    """Have a sub-agent do a task in the turn that begins with the message that is returned: the model reads the line, and what came of it."""
     session.parts.main.delegating.order(line, task)
     return UserMessage.of(line)
 

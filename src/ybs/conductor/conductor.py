@@ -28,14 +28,16 @@ from ybs.conductor.models import ChosenModel, Models
 from ybs.conductor.result import Report, problem_of
 from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
+from ybs.core.envelope import MAIN
 from ybs.core.errors import ToolError, YbsError
-from ybs.core.events import Emit, Event
+from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Message, UserMessage
 from ybs.core.ports import ToolOutput, Turn
 from ybs.core.wording import listed, plural
+from ybs.providers.registry import shown_name
 from ybs.router.classifier import Features
 from ybs.router.model import RoutedModel
-from ybs.tools.builtin.delegate import Task
+from ybs.tools.builtin.delegate import PersonsTask, Task
 from ybs.tools.listing import MOST_CHARS, names_within, unknown
 
 #: Each result has at least so many characters, however many there are.
@@ -115,7 +117,7 @@ class Conductor:
     async def delegate(self, tasks: Sequence[Task], call_id: str) -> ToolOutput:
         """Have the tasks done, side by side, and return what came of them. Raises ToolError where none can be begun."""
         if (best := to_attempt(tasks)) is not None:
-            return await self.attempt(best, call_id, is_persons=False)
+            return await self.attempt(best, call_id)
         works, refused = self._begin(tasks, call_id)
         if not works:
             raise ToolError("\n".join(refused.values()))
@@ -138,7 +140,7 @@ class Conductor:
         return self._output([each.agent for each in works], reports, list(refused.values()))
 
     async def attempt(
-        self, task: Task, call_id: str, history: Sequence[Message] = (), *, is_persons: bool
+        self, task: Task, call_id: str, history: Sequence[Message] = ()
     ) -> ToolOutput:
         """Have several models do a task side by side, and a check choose whose work is taken over. Raises ToolError."""
         kind = self._kind_of(task)
@@ -148,7 +150,7 @@ class Conductor:
             raise ToolError(
                 f"{kind.name} is another agent, which works alone. Leave `best_of` out."
             )
-        models = await self._models_for(task, kind, history, is_persons=is_persons)
+        models = await self._models_for(task, kind, history)
         works, refused = self._begin([task] * len(models), call_id, history)
         for model in models[len(works) :]:
             await drop(model, "there was no budget for it")
@@ -176,7 +178,7 @@ class Conductor:
         return replace(made, summary=summary_of(attempts, best), is_error=best is None)
 
     async def _models_for(
-        self, task: Task, kind: Kind, history: Sequence[Message], *, is_persons: bool
+        self, task: Task, kind: Kind, history: Sequence[Message]
     ) -> list[RoutedModel]:
         """Return the models for attempts, as many as there are and as the turn has money for. Raises ToolError."""
         check_setting(self._home)
@@ -185,6 +187,7 @@ class Conductor:
         words = self._home.place.environment.mask(task.task, "a task")
         features = Features.of(words, tokens=size)
         try:
+            is_persons = isinstance(task, PersonsTask)
             found = await self._models.several(task.best_of, features, is_persons=is_persons)
         except YbsError as error:
             raise ToolError(str(error)) from error
@@ -296,8 +299,9 @@ class Conductor:
 
         named = self._home.place.environment.config.agents.models.get(kind.name, "")
         wanted = task.model or named or kind.model
-        is_persons = wanted == named or (kind.is_own and wanted == kind.model)
-        chosen = await self._models.find(wanted, is_persons=is_persons)
+        in_task = task.model if isinstance(task, PersonsTask) else ""
+        persons = (named, in_task, kind.model if kind.is_own else "")
+        chosen = await self._models.find(wanted, is_persons=wanted in persons)
         routed_task = self._routed_task(chosen)
 
         def emit(event: Event) -> None:
@@ -305,6 +309,7 @@ class Conductor:
                 routed_task.add(event, is_stopped=agent.is_stopped)
             self._home.tell(event, agent=name, started_by=work.call_id)
 
+        self._tell_model(name, chosen)
         try:
             return await self._run_with(work, chosen, emit)
         finally:
@@ -322,6 +327,14 @@ class Conductor:
             if work.in_copy:
                 return await self._places.run_in_copy(agent, chosen, emit, work.call_id)
             return await self._places.run(agent, chosen, emit)
+
+    def _tell_model(self, name: str, chosen: ChosenModel) -> None:
+        """Tell the person who reads what a sub-agent does, where that is not the session's own model."""
+        if chosen.model is self._home.agent.model or chosen.provider == AUTO:
+            return
+        place = shown_name(chosen.provider, self._home.place.environment.config)
+        text = f"{name} works with {chosen.model.name} ({place})."
+        self._home.tell(Noticed(level="info", text=text), agent=MAIN, started_by="")
 
     @staticmethod
     def _routed_task(chosen: ChosenModel) -> RoutedTask | None:

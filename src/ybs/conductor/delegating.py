@@ -148,7 +148,7 @@ class Delegating(Guard):
         messages = turn.conversation.messages
         before = messages[: len(messages) - len(turn.messages)]
         whole, call_id = replace(task, task=words), f"best_of_{len(messages)}"
-        made = await conductor.attempt(whole, call_id, before, is_persons=True)
+        made = await conductor.attempt(whole, call_id, before)
         return (NONE_PASSED if made.is_error else ONE_PASSED).format(output=made.output)
 
     async def wants_more(self, turn: Turn) -> bool:

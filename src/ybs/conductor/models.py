@@ -1,4 +1,9 @@
-"""The models of sub-agents: the main agent's, or one of any provider that is configured."""
+"""The models of sub-agents: the main agent's, or another one that the person has named.
+
+A name that is not the person's (a model's in `delegate`, that of a project's or plugin's file) sends words nowhere that the person did not
+address: it chooses among the models of the main agent's provider and what stands in the person's settings (`_named_in`), no further away
+than the main agent's model. Everything else is refused: a provider's usual port may be another user's, and its key was set for something else.
+"""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -8,23 +13,21 @@ from msgspec import Struct
 from ybs.agent.model_choice import (
     AUTO,
     IN_PROCESS,
+    asks_for_router,
     check_place,
     next_model,
     routed,
     routed_for_sub_agent,
 )
 from ybs.conductor.home import Home
+from ybs.config.front_matter import INHERITED
 from ybs.config.schema import Config
 from ybs.core.errors import YbsError
-from ybs.providers.registry import ProviderModel, provider_names
-from ybs.trust.project_settings import MODEL_NAME, is_model_name
+from ybs.providers.registry import ProviderModel, chosen_name, provider_names
 
 if TYPE_CHECKING:
     from ybs.router.classifier import Features
     from ybs.router.model import RoutedModel
-
-#: What kinds that were written for Claude Code call its models, and its word for the main agent's.
-_INHERITED = ("", "inherit", "sonnet", "opus", "haiku", "fable")
 
 
 class ChosenModel(Struct, frozen=True):
@@ -46,27 +49,26 @@ class Models:
     async def find(self, name: str, *, is_persons: bool) -> ChosenModel:
         """Return the model of a name: `MODEL`, `PROVIDER` or `PROVIDER/MODEL`; without one the main agent's.
 
-        `is_persons`: the person has named it in their own settings or files. One that a model names, or a file of a project, must not
-        be further away than the main agent's. Raises YbsError.
+        `is_persons`: the person has named it, in their own settings, files or words. Raises YbsError.
         """
         main = self._home.agent
         is_routed = routed(AUTO, main.model) is not None
-        if name == AUTO or (is_routed and name in _INHERITED):
-            model = self._routed(is_persons=is_persons)
-            return ChosenModel(model.provider, model)
-        if name in _INHERITED:
-            return ChosenModel(main.provider, main.model)
         config = self._environment.config
         provider, model = split(name, config, main.provider)
+        if asks_for_router(None, model) or (is_routed and name in INHERITED):
+            picking = self._routed(is_persons=is_persons)
+            return ChosenModel(picking.provider, picking)
+        if name in INHERITED:
+            return ChosenModel(main.provider, main.model)
+        if not is_persons:
+            provider, model = self._addressed(name, provider, model)
         if (provider, model) == (main.provider, main.model.name) and not is_routed:
             return ChosenModel(main.provider, main.model)
-        if not is_persons and not is_model_name(name):
-            raise YbsError(f"{name} is refused: a sub-agent may only be given {MODEL_NAME}.")
         made = self._made.get((provider, model))
         if made is None:
-            host = self._environment.host
+            loaded, own = self._environment.loaded, self._home.own_model
             made = next_model(
-                host, config, self._home.own_model, provider=provider, model=model or None
+                loaded, own, provider=provider, model=model or None, is_persons=is_persons
             )
             self._made[provider, model] = made
         check_place(self._environment.host, self._environment.incognito, provider, made, config)
@@ -98,6 +100,19 @@ class Models:
         self._made[AUTO, str(len(self._made))] = model
         return model
 
+    def _addressed(self, name: str, provider: str, model: str) -> tuple[str, str]:
+        """Return where a name that is not the person's leads. Raises YbsError where the person has not named that."""
+        main, named = self._home.agent, _named_in(self._environment.config)
+        if {provider, f"{provider}/{model}"} & {main.provider, IN_PROCESS, *named}:
+            return provider, model
+        if model and "/" in main.model.name:  # models there are called so: `anthropic/claude-…`
+            return main.provider, name
+        known = ", ".join(sorted({main.provider, *named} - {"", AUTO}))
+        raise YbsError(
+            f"{name} is refused: the person has not named it. A sub-agent can have a model of these: {known}; without `model` it has "
+            "the session's own. The person allows another one by naming it in the setting agents.models."
+        )
+
     def _check_distance(self, name: str, provider: str, model: str) -> None:
         from ybs.providers.registry import distance  # few sub-agents have a model of their own
 
@@ -121,6 +136,16 @@ class Models:
         made, self._made = self._made, {}
         for model in made.values():
             await model.aclose()
+
+
+def _named_in(config: Config) -> set[str]:
+    """Return what the settings name: providers, of which any model may be had, and single models as `PROVIDER/MODEL`.
+
+    A provider that a trusted project adds is among them: the question about trust says that prompts may be sent to it.
+    """
+    several = (config.providers, config.cli_agents, config.llm.fallback, config.router.arms)
+    single = (chosen_name(config) or "", config.router.classifier, *config.agents.models.values())
+    return {*single, *(name for names in several for name in names)}
 
 
 def split(name: str, config: Config, provider: str) -> tuple[str, str]:

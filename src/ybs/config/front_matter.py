@@ -24,6 +24,9 @@ _MEANT = frozenset({
     *("initialPrompt", "isolation", "mcpServers", "memory", "model", "paths", "shell", "skills"),
 })  # fmt: skip
 
+#: What files that were written for Claude Code call its models, and its word for the main agent's: all mean the main agent's.
+INHERITED = ("", "inherit", "sonnet", "opus", "haiku", "fable")
+
 #: A text, or a list of texts; every scalar is text, so that `1.10` and `no` stay what they are. What is nested deeper is left out, or `…` in a list.
 Value: TypeAlias = str | list[str]
 

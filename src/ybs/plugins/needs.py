@@ -5,7 +5,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ybs.agent.user_hooks.definitions import Hook, read
-from ybs.config.front_matter import BadFrontMatter, fields, split, without_effect
+from ybs.config.front_matter import (
+    INHERITED,
+    BadFrontMatter,
+    fields,
+    fork_of,
+    split,
+    text_of,
+    without_effect,
+)
 from ybs.config.paths import sidecar_of
 from ybs.config.template import commands_in
 from ybs.core.wording import listed, plural
@@ -37,7 +45,7 @@ def needs_of(content: PluginFiles, parts: Parts) -> Iterator[str]:
     yield from dict.fromkeys(map(_hook, found.hooks))
     yield from (_tool(content, path) for path in parts.tools)
     yield from server_needs(parts.servers)
-    yield from _idle(content, parts)
+    yield from _heads(content, parts)
     yield from (f"ignored: {problem}" for problem in (*parts.problems, *found.problems))
     if parts.unused:
         yield f"not used by ybs yet: {', '.join(parts.unused)}"
@@ -59,8 +67,8 @@ def _programs_in_commands(content: PluginFiles, parts: Parts) -> Iterator[str]:
             yield f"runs when you type the command of {path}, where the mode allows it: {plain(command)}"
 
 
-def _idle(content: PluginFiles, parts: Parts) -> Iterator[str]:
-    """Yield a line about the front matter that cannot be read, and one about what has no effect."""
+def _heads(content: PluginFiles, parts: Parts) -> Iterator[str]:
+    """Yield a line about each front matter that cannot be read or names a model, and one about what has no effect."""
     counts: Counter[str] = Counter()
     for path in (*parts.commands, *parts.skill_files, *parts.agents):
         used = _USED_OF_AGENTS if path in parts.agents else ()
@@ -71,6 +79,9 @@ def _idle(content: PluginFiles, parts: Parts) -> Iterator[str]:
             if path not in parts.commands:
                 yield f"ignored: {path} {error}"
             continue
+        model = text_of(said, "model")
+        if (used or fork_of(said) is not None) and model not in INHERITED:
+            yield f"has sub-agents use {plain(model)}, if your provider has it or your settings name it: {path}"
         counts.update(without_effect(said, used))
         counts["!`commands`"] += path in parts.skill_files and bool(_COMMAND.search(body))
     if counts := +counts:

@@ -284,7 +284,7 @@ def _link(host: Host, config: Config, provider: str, model: str) -> _Link:
     return _Link(
         f"{shown} ({provider})",
         found.endpoint,
-        lambda: create_model(host, config, provider=provider, model=model or None),
+        lambda: create_model(host, config, provider=provider, model=model or None, is_persons=True),
     )
 
 

@@ -41,6 +41,7 @@ from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import RequestOptions, with_extra
 from ybs.providers.wire.quirks import Quirks, adjust
 from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
+from ybs.trust.project_settings import MODEL_NAME, may_name_model
 
 
 class ProviderModel(Model, Protocol):
@@ -141,14 +142,22 @@ def create_model(
     *,
     provider: str | None = None,
     model: str | None = None,
+    is_persons: bool = False,
 ) -> ProviderModel:
     """Make the model that the configuration asks for; `provider` and `model` go before it.
+
+    `is_persons`: the person has named `model`, so that it may be the path of a file. Another one is a plain name, or refused:
+    no local engine opens a file for it, and it is no part of a shell's command.
 
     An address alone (`llm.endpoint`) is an OpenAI-compatible server. The address, key and model of `llm`
     belong to the provider that is named there and are not used for another one. Raises ConfigError, and
     AuthError where a key is missing.
     """
     found = chosen_provider(host, config, provider)
+    if model and not is_persons and not may_name_model(model):
+        raise ConfigError(
+            f"{model!r} is refused: where the person does not name it, it has to be {MODEL_NAME}."
+        )
     if found.name == chosen_name(config):
         model = model or config.llm.model
     if found.make is not None:

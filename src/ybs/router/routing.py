@@ -121,7 +121,9 @@ class Routing:
         config = replace(self.config, agent=replace(self.config.agent, retry_attempts=0))
         if max_tokens:
             config = replace(config, llm=replace(config.llm, max_tokens=max_tokens))
-        return create_model(self._host, config, provider=provider, model=model or None)
+        return create_model(
+            self._host, config, provider=provider, model=model or None, is_persons=True
+        )
 
     @property
     def shows_words(self) -> bool:

@@ -115,11 +115,10 @@ class SessionParts:
 
         Raises what `open_model` and `next_model` raise.
         """
-        host, now, own, name = loaded.host, loaded.config, self._options.model, self.main.provider
-        if now.llm != self.loaded.config.llm:
-            return open_model(host, now, own, profile=loaded.profile)
-        model, profile = self.main.agent.model.name, loaded.profile
-        return name, next_model(host, now, own, provider=name, model=model, profile=profile)
+        own, name, model = self._options.model, self.main.provider, self.main.agent.model.name
+        if loaded.config.llm != self.loaded.config.llm:
+            return open_model(loaded.host, loaded.config, own, profile=loaded.profile)
+        return name, next_model(loaded, own, provider=name, model=model, is_persons=True)
 
     async def use(
         self, loaded: Loaded, provider: str, model: ProviderModel, form: PromptForm | None

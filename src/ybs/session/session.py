@@ -394,7 +394,7 @@ class Session:
         self.parts.main.delegating.check()
         name = AUTO if asks_for_router(provider, model) else provider or self.agent.provider
         host, config, own = loaded.host, loaded.config, self._options.model
-        new = next_model(host, config, own, provider=name, model=model, profile=loaded.profile)
+        new = next_model(loaded, own, provider=name, model=model, is_persons=True)
         check_place(host, self.environment.incognito, name, new, config)
         await new.detect_window()
         await self.parts.use(loaded, name, new, form)

@@ -80,6 +80,11 @@ class Skill(Struct, frozen=True, kw_only=True):
         """Whether it belongs to the project, whose files tools may read anyway."""
         return self.data is not None
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is the person's own."""
+        return not self.in_project and self.plugin is None
+
     def body(self) -> tuple[str, int]:
         """Return the words below the front matter, and the number of their first line. Raises ToolError."""
         try:

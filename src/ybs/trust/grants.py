@@ -22,7 +22,7 @@ from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
 from ybs.config.review import ProjectFile, Review, VariableUse
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
-from ybs.trust.project_settings import needing_trust, rule_of
+from ybs.trust.project_settings import MODEL_NAME, may_name_model, needing_trust, rule_of
 from ybs.trust.wording import plain, words_in
 
 #: Not even trust lets a project set them.
@@ -51,6 +51,9 @@ OF_THE_PROJECT = "project"
 #: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
 ORIGIN_MARK: Final = "from"
 _KEYS = ("api_key", "api_key_env")
+_NEVER = "a project's file may not set it"
+_READING = "it would read your environment variables"
+_NO_NAME = f"a project's file may only give {MODEL_NAME}"
 _UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash, space or odd spelling of a number"
 _SHORTEST_KEY = 8
 _OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents", "agents"})
@@ -62,35 +65,34 @@ _WIRES = {"ollama": "ollama", "anthropic": "anthropic"}
 
 
 class Powerful(Struct, frozen=True):
-    """What a project's file asks for beyond the harmless: `values` to take over once it is trusted."""
+    """What a project's file asks for beyond the harmless: `values` to take over once it is trusted, and the ways to what is `left_out` even then, by why."""
 
     values: dict[str, Any]
-    never: list[tuple[str, ...]]
-    reading: list[tuple[str, ...]]
-    unclear: list[tuple[str, ...]]
+    left_out: dict[str, list[tuple[str, ...]]]
+
+    def leave_out(self, why: str, *paths: tuple[str, ...]) -> None:
+        """Leave settings out."""
+        if paths:
+            self.left_out.setdefault(why, []).extend(paths)
 
     def warn(self, document: SettingsDocument) -> None:
         """Say what is left out although the project is trusted."""
-        if self.never:
-            document.warn_of_all(self.never, "ignored, because a project's file may not set it")
-        if self.reading:
-            document.warn_of_all(
-                self.reading, "ignored, because it would read your environment variables"
-            )
-        if self.unclear:
-            document.warn_of_all(self.unclear, f"ignored, because {_UNCLEAR}")
+        for why, paths in self.left_out.items():
+            document.warn_of_all(paths, f"ignored, because {why}")
 
 
 def take_powerful(document: SettingsDocument) -> Powerful:
     """Sort what needs trust into what a project may set with it, and what it may not set even then."""
-    found = Powerful({}, [], [], [])
+    found = Powerful({}, {})
     for path, value in needing_trust(document):
         if rule_of(path) in NEVER:
-            found.never.append(path)
+            found.leave_out(_NEVER, path)
         elif path[0] not in _MAY_READ_VARIABLES and variables_in(value):
-            found.reading.append(path)
+            found.leave_out(_READING, path)
         elif path == ("llm", "endpoint") and not is_clear(value):
-            found.unclear.append(path)
+            found.leave_out(_UNCLEAR, path)
+        elif path == ("llm", "model") and isinstance(value, str) and not may_name_model(value):
+            found.leave_out(_NO_NAME, path)
         elif value := _without_keys(value, found) if path == ("providers",) else value:
             put(found.values, path, value)
     return found
@@ -103,13 +105,13 @@ def _without_keys(providers: Any, found: Powerful) -> Any:
     kept: dict[str, Any] = {}
     for name, value in providers.items():
         if name in BUILT_IN_PROVIDERS:
-            found.never.append((*path, name))
+            found.leave_out(_NEVER, (*path, name))
             continue
         is_one = is_object(value)
         if is_one and not is_clear(value.get("endpoint")):
-            found.unclear.append((*path, name))
+            found.leave_out(_UNCLEAR, (*path, name))
             continue
-        found.never.extend((*path, name, key) for key in _KEYS if is_one and key in value)
+        found.leave_out(_NEVER, *((*path, name, key) for key in _KEYS if is_one and key in value))
         kept[name] = {k: v for k, v in value.items() if k not in _KEYS} if is_one else value
     return kept
 

@@ -1,7 +1,7 @@
 """The settings that a project's own file may change without trust: harmless ones, and stricter limits.
 
-The rules are an allow-list. Endpoints, keys, headers, programs, folders and providers are not on it: a key could be sent
-to another place, or a program run, by cloning a repository and starting ybs in it.
+The rules are an allow-list. Endpoints, keys, headers, programs, folders, providers and models are not on it: a key or a
+prompt could be sent to another place, or a program run, by cloning a repository and starting ybs in it.
 """
 
 import re
@@ -14,10 +14,10 @@ from ybs.config.tree import Tree, is_list, is_object, put
 from ybs.config.variables import has_reference
 from ybs.core.lazy import lazy
 
-#: Taken over as they are. `llm.provider` is not here: a prompt and a key would go where the user did not choose.
+#: Taken over as they are. Nothing here chooses where words go or what they cost: at many a provider the model's name says which company reads
+#: them, and at which price, so `llm.model` is as `llm.provider` is.
 INERT = {
     "version",
-    "llm.model",
     "llm.temperature",
     "context.compaction_threshold",
     "git.commit_message_prefix",
@@ -25,10 +25,10 @@ INERT = {
     "ui.show_token_usage",
     "ui.stream_responses",
 }
-#: Taken over where the number is lower than the user's (no number means no limit).
+#: Taken over where the number is lower than the user's (no number means no limit). `llm.timeout_seconds` is not here: too short a time would
+#: send each turn on to the user's `llm.fallback`, or have it paid for again.
 ONLY_LOWER = {
     "llm.max_tokens",
-    "llm.timeout_seconds",
     "context.max_tokens",
     "context.repo_map_tokens",
     "context.max_tool_output_chars",
@@ -86,13 +86,9 @@ def warn_of_powerful(document: SettingsDocument, words: str) -> None:
         document.warn_of_all(refused, words)
 
 
-def is_model_name(name: str) -> bool:
-    """Return whether a text that is not the person's has only signs in it that names of models have."""
-    return bool(_SIGNS().fullmatch(name))
-
-
-def _may_name_model(name: str) -> bool:
-    return is_model_name(name) and not _NO_NAME().fullmatch(name)
+def may_name_model(name: str) -> bool:
+    """Return whether a text that is not the person's may name a model: as a name, and not as a path or a part of a shell's command."""
+    return bool(_SIGNS().fullmatch(name)) and not _NO_NAME().fullmatch(name)
 
 
 def take_harmless(document: SettingsDocument) -> dict[str, Any]:
@@ -105,8 +101,6 @@ def take_harmless(document: SettingsDocument) -> dict[str, Any]:
             document.warn(
                 path, "a project's file may not read environment variables; this is ignored"
             )
-        elif path == ("llm", "model") and isinstance(value, str) and not _may_name_model(value):
-            document.warn(path, f"a project's file may only give {MODEL_NAME}; this is ignored")
         else:
             put(harmless, path, value)
     return harmless

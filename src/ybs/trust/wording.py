@@ -39,6 +39,7 @@ _QUIET = (".claude/agents", ".claude/commands")
 _SETTINGS = {
     ("llm", "endpoint"): "sends your prompts and your files to",
     ("llm", "provider"): "chooses the provider",
+    ("llm", "model"): "chooses the model",
     ("local", "hub"): "downloads models from",
     ("local", "server"): "starts this program to serve the local model:",
     (

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
+from ybs.config.schema import Config, LlmSettings
 from ybs.core.errors import ConfigError
 from ybs.providers.local import STARTER_NAME, models
+from ybs.providers.registry import create_model
 
 
 def test_the_starter_is_installed_only_when_it_is_whole(starter: Path):
@@ -69,6 +71,19 @@ def test_an_unknown_name_lists_what_there_is(starter: Path):
 def test_a_path_without_a_file_is_named():
     with pytest.raises(ConfigError, match=r"/nowhere/m\.gguf"):
         models.find_model(this_host(), "/nowhere/m.gguf", STARTER_NAME)
+
+
+def test_a_file_is_opened_by_its_path_only_where_the_person_names_it(project: Path):
+    file = project / "mine.gguf"
+    file.write_bytes(b"GGUF")
+    host, path = this_host(), str(file)
+    for name in (path, f"./{file.name}", "~/x", f"a/../{file.name}", f"sub/{file.name}"):
+        with pytest.raises(ConfigError, match="has to be the plain name of a model"):
+            create_model(host, Config(), provider="llamacpp", model=name)
+    own = Config(llm=LlmSettings(provider="llamacpp", model=path))
+    assert create_model(host, own).name == path
+    named = create_model(host, Config(), provider="llamacpp", model=path, is_persons=True)
+    assert named.name == path
 
 
 @pytest.mark.parametrize("name", ["data/assistant", "qwen/qwen3", "a/b.GGUF"])

@@ -66,7 +66,7 @@ def files_of(host: Host, name: str) -> list[Path]:
 def find_model(host: Host, name: str, starter_name: str) -> Path:
     """Return the file of a model: the starter, one of the folder by its name, or a path to a GGUF file.
 
-    What a project's settings may name is never a path here: it neither begins like one nor ends so. Raises ConfigError, saying what to do, when there is none.
+    Only a person's name is a path: `create_model` refuses another one that begins like one or ends so. Raises ConfigError, saying what to do, when there is none.
     """
     if name == starter_name:
         if starter_installed(host):

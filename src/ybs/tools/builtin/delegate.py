@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
+from ybs.config.front_matter import Fork
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
@@ -41,6 +42,16 @@ class Task(Struct, frozen=True, kw_only=True):
     seconds: Annotated[float, Meta(gt=0)] | None = None
     background: bool = False
     best_of: int = 1
+
+
+class PersonsTask(Task, frozen=True, kw_only=True):
+    """A task of the person's own words, command or skill: they have named its model. The arguments of a call are never one."""
+
+
+def task_of(words: str, fork: Fork, *, is_own: bool) -> Task:
+    """Return the task of a command or a skill that a sub-agent is to do; `is_own`: it is the person's own."""
+    make = PersonsTask if is_own else Task
+    return make(task=words, kind=fork.kind or "general", model=fork.model)
 
 
 class DelegateArguments(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
-from ybs.tools.builtin.delegate import Delegates, Task, call_of
+from ybs.tools.builtin.delegate import Delegates, call_of, task_of
 from ybs.tools.listing import listing, unknown
 from ybs.tools.skills import Skill, Skills, named
 from ybs.tools.workspace import Workspace
@@ -67,7 +67,7 @@ class SkillTool(BuiltInTool):
             self._open_folder(skill.opened)
         if skill.fork is None or self._agents is None:
             return ToolOutput(output=text, summary=skill.name)
-        task = Task(task=text, kind=skill.fork.kind or "general", model=skill.fork.model)
+        task = task_of(text, skill.fork, is_own=skill.is_own)
         return await self._agents.delegate((task,), call_of(print_live))
 
     def _named(self, name: str) -> Skill:
