@@ -73,5 +73,11 @@ async def test_what_cannot_be_added_is_said(playing, tmp_path: Path, home: Path)
             reply = await said(session, f"/add-dir {name}")
             assert reply.is_error
             assert reply.text.endswith(words)
+        (home / "private").mkdir()
+        (session.folder / "docs").symlink_to(home / "private")
+        for command in ("/add-dir docs", f"/add-dir {session.folder}/docs", "/sandbox write docs"):
+            reply = await said(session, command)
+            assert reply.is_error
+            assert "leads to ~/private by a link that a project may have put there" in reply.text
         assert (await said(session, "/add-dir .")).text.startswith("ybs works in ")
         assert len(session.environment.roots.folders) == 1

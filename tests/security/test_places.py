@@ -163,7 +163,7 @@ def test_a_folder_that_commands_have_replaced_by_a_link_is_neither_shown_nor_ope
         folder.symlink_to(private)
     assert places.seen == []
     # The next sandbox finds links there from the beginning; another session of this process works in the other folder.
-    monkeypatch.setattr("ybs.security.sandbox.places.worked_in", {str(other)})
+    monkeypatch.setattr("ybs.security.paths.steps.worked_in", {str(other)})
     places = see(host, project, writable=[project / "more"], readable=[other / "modules"])
     assert (places.writable, places.readable) == ((str(project),), ())
 

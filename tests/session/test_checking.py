@@ -1,5 +1,6 @@
 """What a start refuses and `ybs config check` finds: rules, tools, expressions and folders that do not exist."""
 
+import json
 import os
 import subprocess
 import sys
@@ -126,8 +127,24 @@ def test_a_folder_that_is_not_opened_as_a_link_leads_out_is_named(home: Path, pr
     file = place(home, '{"safety": {"sandbox_allowed_paths":\n["./", "build"]}}')
     found = opened(Options.of(project, {"provider": "openai", "model": "x"}))
     (warning,) = found.loaded.warnings
-    assert warning.startswith(f"{file}:2: safety.sandbox_allowed_paths[1]: 'build': a link leads")
+    assert warning.startswith(
+        f"{file}:2: safety.sandbox_allowed_paths[1]: 'build': it is not opened"
+    )
+    assert "by a link that a project may have put there; name that place" in warning
     assert found.roots.folders == (project.resolve(),)
+
+
+def test_no_folder_of_the_persons_own_is_opened_by_a_link_of_the_project(home, project):
+    (home / "private/x").mkdir(parents=True)
+    (project / "build").symlink_to(home / "private")
+    for path in ("build", f"{project}/build", f"{project}/build/x"):
+        place(home, json.dumps({"safety": {"sandbox_allowed_paths": ["./", path]}}))
+        found = opened(Options.of(project, {"provider": "openai", "model": "x"}))
+        assert found.roots.folders == (project.resolve(),)
+        place(home, "{}")
+        with pytest.raises(BadOption, match=r"an additional folder: .* leads to ~/private"):
+            opened(Options.of(project, {"add_dirs": (project / path,)}))
+    opened(Options.of(project, {"add_dirs": (home / "private",)}))
 
 
 def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(home, project, monkeypatch):

@@ -259,6 +259,37 @@ async def test_m07_a_server_runs_in_the_sandbox(project: Path, home: Path):
         assert "its server has the network" in scene.asked[0].reason
 
 
+async def test_a_link_of_a_project_that_is_not_trusted_opens_nothing_to_the_persons_server(
+    project: Path, home: Path
+):
+    if Sandbox(this_host(), project).state not in ("full", "reduced"):
+        pytest.skip("NO CAGE on this machine (install bubblewrap): servers in it are untested")
+    (home / "Documents").mkdir()
+    (home / "Documents/diary.txt").write_text("a private diary")
+    (home / "servers").mkdir()
+    more = (
+        "def call(name, given):\n"
+        " try: return text(open(sys.argv[1] + '/diary.txt').read())\n"
+        " except OSError as error: return text(str(error))\n"
+    )
+    entry = entry_of(home / "servers", more, network=False)
+    entry["args"].append("${YBS_PROJECT_DIR}/docs")
+    configure({"demo": entry})
+    (project / "docs").mkdir()
+    (project / "docs/diary.txt").write_text("of the project")
+    async with Scene(project, [echo(), "done"], sandbox=True) as scene:
+        (result,) = await scene.turn()
+        assert (result.output, scene.asked) == ("of the project", [])
+    (project / "docs/diary.txt").unlink()
+    (project / "docs").rmdir()
+    (project / "docs").symlink_to("../" * len(project.parts) + str(home / "Documents")[1:])
+    async with Scene(project, [echo(), "done"], sandbox=True) as scene:
+        (result,) = await scene.turn()
+        assert "private diary" not in result.output
+        (notice,) = (each for each in scene.notices if "does not run" in each)
+        assert "/docs leads to ~/Documents by a link that a project may have put there" in notice
+
+
 async def test_what_a_server_writes_in_incognito_is_in_no_other_session_and_not_kept(project, home):
     if Sandbox(this_host(), project).state not in ("full", "reduced"):
         pytest.skip("NO CAGE on this machine (install bubblewrap): servers in it are untested")

@@ -534,6 +534,24 @@ async def test_a_formatter_in_the_sandbox_needs_no_trust_and_nothing_leads_it_el
     assert "it ran in the sandbox, as its entry says" in note
 
 
+async def test_a_link_in_a_folder_that_tools_change_opens_nothing_to_a_hook_in_the_sandbox(
+    open_session: Open, project: Path, home: Path, tmp_path: Path
+) -> None:
+    put(home, "Documents/diary.txt", "private")
+    (tmp_path / "added").mkdir()
+    (tmp_path / "added/diary.txt").symlink_to(home / "Documents/diary.txt")
+    told = hook(f"cat {tmp_path}/added/diary.txt > found", "Write", sandbox=True)
+    options = {**with_hooks(PreToolUse=told), "add_dirs": (tmp_path / "added",)}
+    script = [call("write_file", path="a", content="b"), "Done."]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True, **options)
+        session.parts.environment.sandbox.backend = bubblewrap(project, home)
+        async with session:
+            await session.send("Go on.")
+    assert not (project / "found").exists()
+    assert any("diary.txt leads to ~/Documents/diary.txt by a link" in e for e in notices(events))
+
+
 async def test_a_hook_of_the_persons_in_the_sandbox_may_be_stricter_alone(
     open_session: Open, project: Path, home: Path
 ) -> None:

@@ -48,7 +48,7 @@ def test_the_question_lists_what_variables_lead_to(project: Path, home: Path) ->
     servers = {"mcpServers": {"s": {"command": "/bin/sh", "args": args}}}
     (said,) = shown(project, servers)
     assert said.startswith("s of your files: ~/Documents, ")
-    assert said.endswith("/other")
+    assert said.endswith("/other, ~/none (not there yet)")
 
 
 def test_the_question_lists_what_an_entry_leads_to_as_it_is_started(
@@ -71,7 +71,21 @@ def test_the_question_lists_what_an_entry_leads_to_as_it_is_started(
     (found,) = shown(project, {"mcpServers": {"s": server}})
     listed = {each.replace(str(home), "~") for each in found.partition("files: ")[2].split(", ")}
     where = [f"{beside}/{name}".replace(str(home), "~") for name in ("tools/serve", "private")]
-    assert listed == {*where, f"{beside}/later (not there yet)", "~/mine (not there yet)", "~/venv"}
+    assert listed == {*where, f"{beside}/later (not there yet)"}
+
+
+@pytest.mark.parametrize("value", ["", "~/envs"])
+def test_the_question_lists_the_same_whatever_a_variable_says(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """What one leads to is shown at no start."""
+    for name in ("Documents", "envs"):
+        (home / name).mkdir(parents=True)
+    if value:
+        monkeypatch.setenv("VIRTUAL_ENV", str(home / "envs"))
+    args = ["--env=${VIRTUAL_ENV:-~/Documents}", "${VIRTUAL_ENV}", "~/envs"]
+    servers = {"s": {"command": "${VIRTUAL_ENV:-~/Documents/run}", "args": args}}
+    assert shown(project, {"mcpServers": servers}) == ["s of your files: ~/envs"]
 
 
 def test_the_question_lists_the_program_that_a_bare_word_means(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.core.errors import ConfigError, Refused
+from ybs.security.paths.steps import is_led_out, link_words
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
@@ -35,12 +36,15 @@ def folders_table(session: Session) -> Table:
 def _add_folders(session: Session, argument: str) -> Reply:
     roots, short = session.environment.roots, session.host.short
     try:
-        folder = session.host.expand(argument.strip("\"'"), session.folder).resolve()
+        named = session.host.expand(argument.strip("\"'"), session.folder)
+        folder = named.resolve()
     except (ValueError, RuntimeError):  # no name of a folder, or links in a circle
         return Reply.error(f"{argument} is not a folder.")
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         return Reply.error(f"{short(str(folder))} {what}.")
+    if is_led_out(session.host, named, session.folder):
+        return Reply.error(f"{link_words(session.host, named)}.")
     if roots.is_blocked(str(folder)):
         text = (
             f"{short(str(folder))} cannot be added: keys, passwords or ybs's own files are there."

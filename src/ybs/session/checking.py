@@ -16,7 +16,7 @@ from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.providers.registry import chosen_name, find_provider, route_of
 from ybs.security.firewall.allowed import AllowList
-from ybs.security.paths.roots import is_led_out
+from ybs.security.paths.steps import is_led_out, link_words
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
 from ybs.tools.calls.tool_names import near
@@ -64,6 +64,9 @@ def check_options(options: Options, loaded: Loaded) -> None:
         if not folder.is_dir():
             what = "is not a folder" if folder.exists() else "does not exist"
             raise BadOption(f"the additional folder {visible(str(folder))} {what}")
+        if is_led_out(loaded.host, folder.absolute(), options.folder):
+            words = link_words(loaded.host, folder)
+            raise BadOption(f"an additional folder: {visible(words, None)}")
 
 
 def tools_in(options: Options) -> Sequence[str]:
@@ -170,14 +173,13 @@ def _in_folders(loaded: Loaded, folder: Path) -> Iterator[Problem]:
     for text in loaded.config.safety.sandbox_allowed_paths:
         if text in SHIPPED.sandbox_allowed_paths:
             continue
-        if not loaded.host.expand(text, folder).is_dir():
+        path = loaded.host.expand(text, folder)
+        if not path.is_dir():
             place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
             yield Problem(f"{place.text}: the folder {visible(text)!r} does not exist", stops=False)
-        elif is_led_out(text, folder):
+        elif is_led_out(loaded.host, path, folder):
             place = locate(loaded, ("safety", "sandbox_allowed_paths"), text)
-            words = (
-                "a link leads out of the project there, so it is not opened; name where it leads to"
-            )
+            words = f"it is not opened: {visible(link_words(loaded.host, path), None)}"
             yield Problem(f"{place.text}: {visible(text)!r}: {words}", stops=False)
 
 

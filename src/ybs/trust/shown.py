@@ -1,7 +1,7 @@
 """What the MCP server of a project, plugin or editor sees of the person's files: what its entry names, and nothing around that."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from ybs.config.host import Host
 from ybs.config.paths import SYSTEM, TOOLCHAINS
 from ybs.config.review import Item
 from ybs.config.tree import is_object
-from ybs.config.variables import Unset, names_in, project_variables, replace_references
+from ybs.config.variables import names_in, project_variables, replace_references
 from ybs.trust.reach import opened_by
 from ybs.trust.wording import words_in
 
@@ -52,10 +52,12 @@ def interpreter_of(program: str) -> Iterator[Path]:
         yield Path(os.fsdecode(words[0]))
 
 
-def shown_for(paths: Iterable[Path], host: Host) -> Iterator[Path]:
-    """Yield what is shown for the paths of an entry that is not the person's own: each alone, links resolved too; of Python itself, or a program of Node's packages, what it is installed in. The system is seen anyway."""
+def shown_for(
+    paths: Iterable[Path], host: Host, lead: Callable[[Path], str] = os.path.realpath
+) -> Iterator[Path]:
+    """Yield what is shown for the paths of an entry that is not the person's own: each alone, and where `lead` says that it leads; of Python itself, or a program of Node's packages, what it is installed in. The system is seen anyway."""
     for named in paths:
-        for path in dict.fromkeys((named, named.resolve())):
+        for path in dict.fromkeys((named, Path(lead(named) or named))):
             if not any(path.is_relative_to(folder) for folder in SYSTEM):
                 yield _prefix_of(path, host) or path
 
@@ -94,23 +96,29 @@ def listed_for(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[P
 
 
 def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
-    """Yield the paths that a project's entry names as it will be started: its variables in place, `read` and a command with a `/` taken from the project's folder, a bare one from `PATH`.
-
-    A path that a variable of the person's leads to counts only where it is there: such a value may be a key.
-    """
-    own = project_variables(folder)
+    """Yield the paths that a project's entry names as it will be started: `read` and a command with a `/` taken from the project's folder, a bare one from `PATH`."""
     texts = [*words_in(entry.get("command")), *words_in(entry.get("args"))]
-    for place, word in enumerate(texts):
-        text = _filled(word, {**host.environ, **own})
-        is_theirs = any(name in host.environ for name in names_in(word) if name not in own)
-        if place == 0 and entry.get("command"):
-            text = _program_at(text, host, folder)
-            paths = programs_in(text, host, (folder,)) if text else iter(())
-        else:
-            paths = _paths_in([text], host)
-        yield from filter(_is_there if is_theirs else _may_come, paths)
+    if entry.get("command") and texts:
+        texts[0] = _program_at(plain_word(texts[0], host, folder), host, folder)
+        yield from filter(_may_come, programs_in(texts[0], host, (folder,)) if texts[0] else ())
+        texts = texts[1:]
     read = [str(host.expand(each, folder)) for each in words_in(entry.get("read"))]
+    yield from filter(_may_come, paths_of(texts, host, folder))
     yield from filter(_may_come, _paths_in(read, host))
+
+
+def paths_of(words: Iterable[str], host: Host, folder: Path) -> Iterator[Path]:
+    """Yield the paths that words of a project's entry open to its server, whatever stands in the person's environment when it is started."""
+    return _paths_in((plain_word(word, host, folder) for word in words), host)
+
+
+def plain_word(word: str, host: Host, folder: Path) -> str:
+    """Return a word of a project's entry with the home folder and the project's in place of their variables; nothing of one with another variable.
+
+    What that leads to may be another place at each start, and the question lists what is shown at all of them.
+    """
+    fixed = {"HOME": str(host.home), **project_variables(folder)}
+    return replace_references(word, fixed) if fixed.keys() >= set(names_in(word)) else ""
 
 
 def _program_at(word: str, host: Host, folder: Path) -> str:
@@ -120,13 +128,6 @@ def _program_at(word: str, host: Host, folder: Path) -> str:
     places = (Path(each, word) for each in host.environ.get("PATH", "").split(os.pathsep) if each)
     outside = (each for each in places if not each.is_relative_to(folder))
     return next((str(each) for each in outside if each.is_file() and os.access(each, os.X_OK)), "")
-
-
-def _filled(word: str, environ: Mapping[str, str]) -> str:
-    try:
-        return replace_references(word, environ)
-    except Unset:  # so it is not started
-        return ""
 
 
 def _written(path: Path, host: Host) -> str:

@@ -235,6 +235,18 @@ def test_a_server_is_added_as_json_and_with_a_folder_that_it_may_change(ybs: Run
 
 
 @pytest.mark.integration
+def test_a_server_is_added_with_no_folder_that_a_link_of_the_project_leads_to(
+    ybs: Run, home: Path, project: Path
+):
+    (home / "Documents").mkdir()
+    (project / "notes").symlink_to(home / "Documents")
+    for name in ("notes", str(project / "notes")):
+        code, _, err = ybs("mcp", "add", "demo", "--write", name, "--", "/bin/sh")
+        assert (code, settings()) == (1, {})
+        assert "/notes leads to ~/Documents by a link that a project may have put there" in err
+
+
+@pytest.mark.integration
 def test_testing_a_server_fetches_anew_where_it_sees_no_project(
     ybs: Run, home: Path, project: Path
 ):

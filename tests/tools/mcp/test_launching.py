@@ -161,13 +161,73 @@ def test_what_cannot_be_started_is_said(entry: dict[str, Any], why: str, tmp_pat
         place.resident(**entry)
 
 
+OTHERS = [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/srv/plugin"}]
+
+
 @pytest.mark.integration
-def test_a_relative_name_of_the_persons_own_leaves_no_project_by_a_link(place: Place):
+@pytest.mark.parametrize("whose", [{}, *OTHERS])
+@pytest.mark.parametrize("project", ["none", "read"])
+def test_a_link_of_a_project_opens_nothing_to_any_server(place: Place, whose, project):
+    """Whoever has written the entry: the link is the project's."""
     (place.project / "notes").symlink_to(place.home / "data")
-    for key in ("read", "write"):
-        with pytest.raises(BadServer, match="notes leads out of the project by a link, to ~/data"):
-            place.resident(command="npx", **{key: ["notes"]})
+    (place.project / "apps").symlink_to(place.home / "apps")
+    said = "leads to ~/(data|apps)[^ ]* by a link that a project may have put there; name that"
+    names = ("notes", "notes/todo.md", "apps/server/dist/index.js")
+    entry = {"command": "npx", "project": project, **whose}
+    for word in (f"{place.project}/{name}" for name in names):
+        for args in ([word], [f"--root={word}"]):
+            if whose and project == "none":  # it sees nothing that it names in the project
+                assert place.resident(**entry, args=args).shown == (place.home / "bin/npx",)
+                continue
+            with pytest.raises(BadServer, match=said):
+                place.resident(**entry, args=args)
+    with pytest.raises(BadServer, match=said):
+        place.resident(**{**entry, "command": f"{place.project}/{names[-1]}", "project": "read"})
+    found = place.resident(**entry, args=[f"{place.project}/notes", str(place.home / "data")])
+    assert set(found.shown) >= {place.home / "data"}
+
+
+@pytest.mark.integration
+def test_a_link_of_a_project_opens_nothing_that_the_persons_own_entry_names(place: Place):
+    (place.project / "notes").symlink_to(place.home / "data")
+    (place.project / "hooks").symlink_to(".git/hooks")
+    (place.project / ".git/hooks").mkdir(parents=True)
+    said = "leads to ~/data by a link that a project may have put there; name that place"
+    for name in ("notes", f"{place.project}/notes", "~/project/notes"):
+        for key in ("read", "write"):
+            with pytest.raises(BadServer, match=said):
+                place.resident(command="npx", **{key: [name]})
+    with pytest.raises(BadServer, match=r"leads to ~/project/\.git/hooks by a link"):
+        place.resident(command="npx", write=["hooks"])
     assert place.home / "data" in place.resident(command="npx", write=["~/data"]).writable
+    named = place.resident(command="npx", args=[f"{place.project}/notes"], read=["~/data"])
+    assert place.home / "data" in named.shown
+
+
+@pytest.mark.integration
+def test_a_link_in_what_a_server_changes_opens_nothing_to_it(place: Place):
+    (place.home / "kept").mkdir()
+    (place.home / "kept/out").symlink_to(place.home / "data")
+    words = [f"{place.home}/kept/out"]
+    assert place.home / "data" in place.resident(command="npx", args=words).shown
+    with pytest.raises(BadServer, match="~/kept/out leads to ~/data by a link"):
+        place.resident(command="npx", args=words, write=["~/kept"])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("whose", [{}, *OTHERS])
+def test_a_link_of_a_project_to_what_every_server_sees_is_in_nobodys_way(place: Place, whose):
+    python = place.home / ".pyenv/versions/3.11/bin/python3"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    python.chmod(0o755)
+    (place.project / "lib").mkdir()
+    links = {"python": python, "env": Path("/usr/bin/env"), "src": place.project / "lib"}
+    for name, target in links.items():
+        (place.project / name).symlink_to(target)
+    for name in links:
+        shown = place.resident(command="/bin/sh", args=[f"{place.project}/{name}"], **whose).shown
+        assert shown == ()
 
 
 @pytest.mark.integration
@@ -183,12 +243,39 @@ def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Plac
         (place.project / "apps").mkdir(exist_ok=True)
         with pytest.raises(BadServer, match="is a link to ~/apps"):
             place.resident(**theirs, **{key: ["docs/../apps"]})
-    named = place.resident(**theirs, args=[f"--root={place.project}/docs", "~/data"])
-    assert named.shown == (place.home / "bin/npx", place.home / "data")
-    assert place.resident(**{**theirs, "command": "./run"}).shown == ()
+    (place.home / "link").symlink_to(place.home / "data")
+    for args in ([f"--root={place.project}/docs"], ["~/link"], ["~/link/todo.md"]):
+        with pytest.raises(BadServer, match=r"leads to ~/data[^ ]* by a link"):
+            place.resident(**theirs, args=args)
+    with pytest.raises(BadServer, match=r"~/project/run leads to ~/apps/server/dist/index\.js by"):
+        place.resident(**{**theirs, "command": "./run"})
 
 
-OTHERS = [{"from": "project"}, {"from": "editor"}, {"from": "plugin", "root": "/srv/plugin"}]
+@pytest.mark.integration
+def test_a_variable_of_the_persons_opens_nothing_to_a_projects_server(tmp_path: Path):
+    """It leads elsewhere at another start, and the question has listed one place."""
+    home = (tmp_path / "home").resolve()
+    place = Place(home, NOTES=str(home / "data"), RUN=str(home / "one.py"), VIRTUAL_ENV=f"{home}/v")
+    (home / "v").mkdir()
+    (home / "v/pyvenv.cfg").touch()
+
+    def started(command: str, *args: str, whose: str = "project") -> Resident:
+        entry = {"command": command, "args": list(args), "from": whose, "root": "/srv/plugin"}
+        environ = {**place.host.environ, **project_variables(place.project)}
+        server = filled(server_of("demo", entry), environ)
+        return place.resident_of(server, place.start(**entry))
+
+    for word in ("${NOTES}", "--x=${NOTES}/todo.md", "${NO_SUCH:-~/data}", "${NOTES:-~/apps}"):
+        said = r"a variable of yours leads it to ~/data(/todo\.md)?, which opens nothing to"
+        with pytest.raises(BadServer, match=said):
+            started("npx", word)
+        assert home / "data" in started("npx", word, "~/data", "~/data/todo.md").shown
+        assert started("npx", word, whose="plugin").shown[1].is_relative_to(home / "data")
+    with pytest.raises(BadServer, match=r"a variable of yours leads it to ~/one\.py"):
+        started("${RUN}")
+    for word in ("${VIRTUAL_ENV}", "${NO_SUCH:-/usr/share}", "${NO_SUCH:-x}", "${NOTES}/gone"):
+        assert started("npx", word).shown == (home / "bin/npx",)
+    assert started("${HOME}/one.py", "${HOME}/data").shown == (home / "one.py", home / "data")
 
 
 @pytest.mark.integration
@@ -305,7 +392,7 @@ def test_a_projects_server_is_shown_no_more_than_the_question_lists(tmp_path: Pa
     (home / "bin/serve").chmod(0o755)
     started: list[bool] = []
 
-    @settings(max_examples=200)
+    @settings(max_examples=150)
     @given(ENTRIES)
     def play(entry: dict[str, Any]) -> None:
         listed = set(listed_for(entry, place.host, place.project))

@@ -11,6 +11,7 @@ from ybs.agent.user_hooks.definitions import OWN, Hook, HookAnswer, failed, read
 from ybs.config.variables import project_variables
 from ybs.core.errors import ToolError
 from ybs.security.own_programs import Start, with_git_setting
+from ybs.security.paths.steps import check_ways
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
@@ -112,7 +113,10 @@ def _launch(
     if hook.source == "own-sandboxed":  # its script
         named = map(Path, _named(hook.command, environment))
         outside = (path for path in named if not path.is_relative_to(environment.folder))
-        shown += [path for path in outside if path.is_file() and starter.may_show(path)]
+        files = [path for path in outside if path.is_file()]
+        if not environment.sandbox.is_off:
+            check_ways(environment.host, files, [str(environment.folder)])
+        shown += filter(starter.may_show, files)
     access = Access(
         shown=tuple(shown),
         declared=with_git_setting(added),

@@ -26,6 +26,7 @@ from ybs.frontends.headless.output import (
     write_json,
 )
 from ybs.security.firewall.vault import own_secrets
+from ybs.security.paths.steps import is_led_out, link_words
 from ybs.session.settings import environment_of, load_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
@@ -277,8 +278,11 @@ def _entry(arguments: "Namespace", options: "Options") -> dict[str, Any]:
 
 def _access(arguments: "Namespace", options: "Options") -> dict[str, Any]:
     """Return what the options of `add` give to a server, or take from it."""
-    written = [str(options.host.expand(each, options.folder)) for each in arguments.writable]
-    given: dict[str, Any] = {"write": written} if written else {}
+    named = [options.host.expand(each, options.folder) for each in arguments.writable]
+    for path in named:
+        if is_led_out(options.host, path, options.folder):
+            raise BadServer(link_words(options.host, path))
+    given: dict[str, Any] = {"write": [str(path) for path in named]} if named else {}
     given |= {"project": arguments.project} if arguments.project else {}
     given |= {"network": False} if arguments.no_network else {}
     return given | ({"sandbox": False} if arguments.no_sandbox else {})

@@ -23,7 +23,7 @@ from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
 from ybs.security.paths.path_text import lies_in, path_of
 from ybs.security.paths.second_names import BlockedFiles
-from ybs.security.paths.steps import steps
+from ybs.security.paths.steps import is_led_out, steps
 
 # What the first path needs is loaded when it comes: a start has none.
 
@@ -48,12 +48,6 @@ class BlockedPath(Refused):
         self.path, self.reason = path, reason
 
 
-def is_led_out(name: str | Path, folder: Path) -> bool:
-    """Return whether a relative name of a setting leaves the project's folder by a link, so that the project may have put it there."""
-    is_relative = str(name)[:1] not in ("/", "~")
-    return is_relative and _leads_out(folder / name, [os.path.realpath(folder)])
-
-
 def _leads_out(path: Path, tops: Sequence[str]) -> bool:
     """Return whether a path leads outside of some folders by a link that lies in one of them."""
     try:
@@ -68,8 +62,8 @@ class Roots:
     """The project's folder, the other folders allowed, and the paths that are blocked even inside them.
 
     `allowed` and `blocked` are a person's own settings: `~` means the home folder, and relative ones
-    hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was, and a relative
-    one that leaves the project by a link is not allowed: settings are for all projects, and any may have such a link.
+    hang on the project's folder. All are resolved once, here; a root whose link changes later stays as it was, and one
+    that leaves the project by a link is not allowed: settings are for all projects, and any may have such a link.
     The places of credentials are blocked without being named. The folder may be a copy of that of the `original` roots: then what
     is blocked there, or acted on later, is so in the copy, and rules mean that folder.
     """
@@ -95,8 +89,9 @@ class Roots:
         self._roots: list[str] = []
         self._readable: list[str] = []
         self._reading: list[str] = []
-        for path in self._expanded(each for each in allowed if not is_led_out(each, self.folder)):
-            self.add(Path(path))
+        for path in (host.expand(str(each), self.folder) for each in allowed):
+            if not is_led_out(host, path, self.folder):
+                self.add(path)
 
     def add(self, folder: Path, *, is_read_only: bool = False) -> None:
         """Allow one more folder. A read-only one may be read even where it lies in a blocked path."""

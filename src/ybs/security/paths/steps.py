@@ -1,10 +1,22 @@
-"""What decides where a path leads: not only where it ends, but each link that it passes, and who may put another one there."""
+"""What decides where a path leads: not only where it ends, but each link that it passes, and who may put another one there.
+
+What a program is shown is handed on as it was named, never resolved: `led_to` is the one place that decides whether a link on the
+way is followed. It follows none that a project, or a command, may have put there, whoever has named the path.
+"""
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
+from ybs.config.host import Host, worked_in
+from ybs.config.paths import SYSTEM, TOOLCHAINS
+from ybs.core.errors import Refused
+from ybs.security.paths.path_text import lies_in
+
 _MOST_LINKS: Final = 40  # as Linux
+#: What every sandbox shows; the last ones are the system's of macOS.
+_SHOWN_ANYWAY: Final = (*SYSTEM, "/Applications", "/Library", "/System")
 
 
 def steps(path: str, *, has_turns: bool = True) -> Iterator[str]:
@@ -49,6 +61,53 @@ def is_away(path: str, folders: Container[str], *, but: Container[str] = ()) -> 
         )
     except ValueError:
         return False
+
+
+def led_to(path: str | Path, written: Iterable[str] = ()) -> str:
+    """Return where a path leads, without links; empty where one of its links lies where commands may write, and so may lead anywhere.
+
+    They write in the folders that are `written`, and in those that sessions of this process work in.
+    """
+    *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
+    folders = worked_in.union(written) if links else ()
+    return "" if any(_is_in(link, folders) for link in links) else end
+
+
+def is_led_out(host: Host, path: Path, folder: Path) -> bool:
+    """Return whether a link that `led_to` does not follow leads an absolute path out of the project's folder.
+
+    The home folder, and what holds it, is no project: links there are the person's own.
+    """
+    real = os.path.realpath(folder)
+    written = () if lies_in(os.path.realpath(host.home), real) else (real,)
+    try:
+        return not led_to(path, written) and not lies_in(os.path.realpath(path), real)
+    except ValueError:  # it is no path
+        return True
+
+
+def check_ways(host: Host, paths: Iterable[Path], seen: Iterable[str] = ()) -> None:
+    """Raise Refused, with a sentence for the person, for a path that a program is to read and will not find (`missed`), as `led_to` does not follow it."""
+    for path in missed(host, {path: led_to(path) for path in paths}, seen):
+        raise Refused(link_words(host, path))
+
+
+def missed(host: Host, ends: Mapping[Path, str], seen: Iterable[str] = ()) -> list[Path]:
+    """Return the paths without an end that lead to nothing which a program has anyway: the system, toolchains, what is `seen`, and the other ends."""
+    without = [path for path, end in ends.items() if not end]
+    if not without:
+        return []
+    toolchains = (os.path.realpath(host.home / name) for name in TOOLCHAINS)
+    there = (*_SHOWN_ANYWAY, *toolchains, *seen, *filter(None, ends.values()))
+    return [
+        path for path in without if not any(lies_in(os.path.realpath(path), each) for each in there)
+    ]
+
+
+def link_words(host: Host, path: Path) -> str:
+    """Say that a link on the way of a path is not followed."""
+    real = host.short(os.path.realpath(path))
+    return f"{host.short(str(path))} leads to {real} by a link that a project may have put there; name that place"
 
 
 def _is_in(path: str, folders: Container[str]) -> bool:

@@ -10,7 +10,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from ybs.config.host import Host, is_in_memory, worked_in
+from ybs.config.host import Host, is_in_memory
 from ybs.config.paths import SYSTEM, TOOLCHAINS
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
@@ -19,7 +19,7 @@ from ybs.security.paths.home_links import targets_in
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.second_names import second_names
-from ybs.security.paths.steps import steps
+from ybs.security.paths.steps import led_to
 
 #: Those that hold what somebody has published, by the thousand.
 _CACHES = (
@@ -142,7 +142,7 @@ def see(
     blocked: Iterable[str | Path] = (),
     uid: int | None = None,
 ) -> Places:
-    """Resolve and judge the folders. ybs's own folders and the places of keys are blocked unnamed.
+    """Resolve and judge the folders, which come as they were named (`led_to`). ybs's own folders and the places of keys are blocked unnamed.
 
     Raises Refused for a folder that is too much to open: the system, the home folder, or one that holds it.
     """
@@ -180,16 +180,6 @@ def see(
         ),
         uid=os.getuid() if uid is None else uid,
     )
-
-
-def led_to(path: str | Path, written: Iterable[str] = ()) -> str:
-    """Return where a path leads, without links; empty where one of its links lies where commands may write, and so may lead anywhere.
-
-    They write in the folders that are `written`, and in those that sessions of this process work in.
-    """
-    *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
-    folders = worked_in.union(written) if links else ()
-    return "" if any(_lies_in_one(link, folders) for link in links) else end
 
 
 def switched_on(environ: Mapping[str, str]) -> list[Path]:

@@ -14,10 +14,11 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.own_programs import Start, entering
+from ybs.security.paths.steps import led_to
 from ybs.security.sandbox.choice import choose
 from ybs.security.sandbox.copied_homes import begin_as_copy, borrow
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.security.sandbox.places import Places, led_to, see, switched_on
+from ybs.security.sandbox.places import Places, see, switched_on
 from ybs.security.sandbox.scratch import UNSHARED, PrivateFolder
 
 _HOME = "home"

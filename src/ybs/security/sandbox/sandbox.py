@@ -241,8 +241,8 @@ class Sandbox(Starter):
         places = self.backend.places
         if not paths or places is None:
             return self.backend
+        from ybs.security.paths.steps import led_to
         from ybs.security.sandbox.choice import choose
-        from ybs.security.sandbox.places import led_to
 
         more = filter(None, (led_to(path, places.writable) for path in paths))
         shown = (*places.readable, *more)

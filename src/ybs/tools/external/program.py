@@ -19,7 +19,7 @@ from ybs.config.schema import ToolNeeds
 from ybs.config.variables import project_variables
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, with_git_setting
-from ybs.security.paths.roots import is_led_out
+from ybs.security.paths.steps import check_ways
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import Shell, ShellCommand, run_command
@@ -119,9 +119,8 @@ def shown_to(program: Program, needs: ToolNeeds, workspace: Workspace) -> list[P
         needed = (Path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix))
         shown += [path for path in needed if starter.may_show(path)]
     for name in needs.read:
-        path = roots.host.expand(name, roots.folder).resolve()
-        if is_led_out(name, roots.folder):
-            raise ToolError(f"It needs to read {name}, which leads out of the project by a link.")
+        path = Path(os.path.abspath(roots.host.expand(name, roots.folder)))  # noqa: PTH100 - no link is resolved
+        check_ways(roots.host, [path], [str(roots.folder)])
         if not starter.may_show(path):
             raise ToolError(f"It needs to read {name}, which no program may be shown.")
         shown += [path] if path.exists() else []

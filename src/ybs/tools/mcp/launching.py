@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +19,21 @@ from ybs.security.own_programs import (
     entering,
     with_git_setting,
 )
-from ybs.security.paths.roots import is_led_out
+from ybs.security.paths.steps import check_ways, led_to, link_words, missed
 from ybs.security.sandbox.launch import Access, Launch, Starter
-from ybs.security.sandbox.places import lies_in
+from ybs.security.sandbox.places import lies_in, switched_on
 from ybs.security.sandbox.resident import Resident, may_open
 from ybs.tools.mcp.settings import BadServer, Server
 from ybs.tools.workspace import Workspace
 from ybs.trust.reach import opened_by
-from ybs.trust.shown import interpreter_of, named_in, programs_in, shown_for
+from ybs.trust.shown import (
+    interpreter_of,
+    named_in,
+    paths_of,
+    plain_word,
+    programs_in,
+    shown_for,
+)
 
 #: What shows that a folder holds a program with all that it needs.
 _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
@@ -68,10 +75,12 @@ def resident_of(
     """
     host, folder = workspace.roots.host, workspace.roots.folder
     own = [Path(server.root)] if server.root else []
-    shown = [*_shown_to(server, workspace, program, own)]
+    writable = _paths(server, server.write, workspace, is_written=True)
+    lead = _leading(server, host, writable)
+    apart = _by_variables(server, program, workspace)
+    shown = [*_shown_to(server, workspace, program, own, lead, apart)]
     shown += _paths(server, server.read, workspace)
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
-    writable = _paths(server, server.write, workspace, is_written=True)
     is_seen = server.project != "none" and may_open(host, folder)
     if is_closed := server.project == "none" and not server.is_own:  # but for what was told
         shown = [path for path in shown if not _is_in(path, folder)]
@@ -82,6 +91,8 @@ def resident_of(
                 f"it names {host.short(str(path))}, which no sandbox may open; name a folder in it, "
                 'or say "sandbox": false for this server'
             )
+    anyway = [*own, *switched_on(start.environ), *([folder] if is_seen else [])]
+    _check_found({path: lead(path) for path in shown}, writable, apart, anyway, host)
     where = {} if server.project == "none" else project_variables(folder)
     registries = _registries(host, start.environ, is_own=server.is_own)
     return Resident(
@@ -114,31 +125,74 @@ def _meets(path: Path, folder: Path) -> bool:
 
 
 def _shown_to(
-    server: Server, workspace: Workspace, program: str, own: Sequence[Path]
+    server: Server,
+    workspace: Workspace,
+    program: str,
+    own: Sequence[Path],
+    lead: Callable[[Path], str],
+    apart: Container[Path],
 ) -> Iterator[Path]:
-    """Yield what a server sees for its command and arguments; `own` are the folders of its plugin."""
+    """Yield what a server sees for its command and arguments, but for paths that stand `apart`; `own` are the folders of its plugin."""
     host, folder = workspace.roots.host, workspace.roots.folder
     if server.is_own:
         for path in (Path(program), *named_in(server.args, host), *interpreter_of(program)):
-            yield from _around(path, host, folder)
+            yield from _around(path, host, folder, lead)
         return
     # Who wrote the entry says no more than what stands in it, which the question lists.
-    runs, named = programs_in(program, host, (folder, *own)), named_in(server.args, host)
-    if (
-        server.is_projects
-    ):  # a link that it names would open more than the person was shown when they trusted it
-        named = (path for path in named if not _is_link(path, host))
-        runs = () if "/" in server.command and _is_link(Path(program), host) else runs
-    for path in shown_for((*runs, *named), host):
+    runs = () if Path(program) in apart else programs_in(program, host, (folder, *own))
+    named = (path for path in named_in(server.args, host) if path not in apart)
+    for path in shown_for((*runs, *named), host, lead):
         # An editor asked before it took a repository's.
         yield (_package_of(path, host, folder) if server.is_editors else None) or path
 
 
+def _leading(server: Server, host: Host, writable: Sequence[Path]) -> Callable[[Path], str]:
+    """Return what says where a path leads, empty where a link on the way is not followed: none in a project or in what the server changes.
+
+    Of an entry of a project none is: the question has listed where it led then.
+    """
+    if server.is_projects:
+        return lambda path: "" if _is_link(path, host) else os.path.realpath(path)
+    written = [os.path.realpath(path) for path in writable]
+    return lambda path: led_to(path, written)
+
+
+def _by_variables(server: Server, program: str, workspace: Workspace) -> frozenset[Path]:
+    """Return the paths that variables of the person's lead a project's server to, of which the question has listed none."""
+    host, folder = workspace.roots.host, workspace.roots.folder
+    if not server.is_projects:
+        return frozenset()
+    command, *args = server.written
+    run = () if plain_word(command, host, folder) else (Path(program),)
+    return frozenset((*run, *named_in(server.args, host))).difference(paths_of(args, host, folder))
+
+
+def _check_found(
+    ends: Mapping[Path, str],
+    writable: Sequence[Path],
+    apart: Iterable[Path],
+    anyway: Sequence[Path],
+    host: Host,
+) -> None:
+    """Raise BadServer for a path that the entry names and the server would not find."""
+    seen = [str(path) for path in anyway]
+    unled = [path for path in writable if not led_to(path)]
+    for path in (*unled, *missed(host, ends, seen)):
+        raise BadServer(link_words(host, path))
+    for path in missed(host, {**ends, **dict.fromkeys(apart, "")}, seen):
+        raise BadServer(
+            f"a variable of yours leads it to {host.short(str(path))}, which opens nothing to a project's server; "
+            "name that place in its entry, or in one of your own settings"
+        )
+
+
 def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
-    """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name."""
+    """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name. Raises Refused for what a link of a project leads to."""
     program, *options = command
     found = [Path(program), *named_in(options, host), *interpreter_of(program)]
-    return [each for path in found for each in _around(path, host, folder)]
+    shown = [each for path in found for each in _around(path, host, folder, led_to)]
+    check_ways(host, shown, (str(folder),))
+    return shown
 
 
 def program_of(server: Server, workspace: Workspace, start: Start) -> str:
@@ -156,9 +210,9 @@ def program_of(server: Server, workspace: Workspace, start: Start) -> str:
     return found
 
 
-def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
-    """Yield what is shown for a path: a folder or data as it is, a program with the folder of all that belongs to it, but never the project."""
-    for each in dict.fromkeys((path, path.resolve())):
+def _around(path: Path, host: Host, project: Path, lead: Callable[[Path], str]) -> Iterator[Path]:
+    """Yield what is shown for a path, and for where it leads: a folder or data as it is, a program with the folder of all that belongs to it, but never the project."""
+    for each in dict.fromkeys((path, Path(lead(path) or path))):
         if any(lies_in(str(each), folder) for folder in SYSTEM):
             continue
         if each.is_dir() or not _is_program(each):
@@ -202,14 +256,9 @@ def _paths(
         if server.is_projects and _is_link(path, host):
             where = host.short(str(path.resolve()))
             raise BadServer(f"{name} is a link to {where}; a project's file has to name that place")
-        if is_led_out(name, folder):
-            where = host.short(str(path.resolve()))
-            raise BadServer(
-                f"{name} leads out of the project by a link, to {where}; name that place"
-            )
         if not server.is_own:
             _check_apart(name, path.resolve(), workspace, is_written=is_written)
-    return [path.resolve() for path in paths]
+    return [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - no link is resolved
 
 
 def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: bool) -> None:

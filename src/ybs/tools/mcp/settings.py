@@ -45,7 +45,7 @@ ASKING_SECONDS: Final = 86_400.0
 #: Headers that hold a key whatever it looks like.
 KEY_HEADERS: Final = ("authorization", "cookie")
 #: Fields of a server that no entry sets.
-_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words", "said")
+_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words", "written", "said")
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
 _GIVEN: Final[Mapping[str, str]] = {
     "": "only reads the project",
@@ -104,6 +104,8 @@ class Server(Struct, frozen=True, kw_only=True):
     root: str = ""
     #: Every text of a project's entry, as the trust in it was read from.
     words: tuple[str, ...] = ()
+    #: The command of a project's entry and its arguments, before variables are replaced.
+    written: tuple[str, ...] = ()
     #: Whose entry it is and what that starts or reaches, of a project's all of it, before variables are replaced: another one has another home.
     said: str = ""
 
@@ -262,7 +264,8 @@ def server_of(name: str, entry: Any) -> Server:
     if is_projects:
         own = {key: value for key, value in entry.items() if key != ORIGIN_MARK}
         # What it is given counts too: what was left by one that had less gets no more.
-        server = replace(server, words=texts_of(own), said=str([said, own]))
+        written = (server.command, *server.args)
+        server = replace(server, words=texts_of(own), written=written, said=str([said, own]))
     if problem := _problem_of(server):
         raise BadServer(problem)
     return server
