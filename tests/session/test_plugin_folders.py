@@ -100,7 +100,7 @@ def test_what_a_plugin_does_is_said_before_it_is_added(tmp_path: Path, project: 
         "- adds 1 kind of sub-agents: shop-tools:auditor",
         "- adds 1 skill for the model: shop-tools:vat",
         '- runs at PreToolUse Bash, in the sandbox: "sh ${CLAUDE_PLUGIN_ROOT}/check.sh"',
-        "- lets the model run tools/tax, which needs the network",
+        "- lets the model run tools/tax; it needs the network",
         "- without effect in ybs: !`commands` (1 file), effort (1 file), model (1 file)",
         "ybs: no terminal to ask; --yes adds it without asking",
         "Nothing was changed.",
@@ -122,6 +122,38 @@ def test_which_models_it_asks_for_is_said_too(tmp_path: Path, project: Path, ybs
         f'- has sub-agents use "vllm/x", {words}: commands/price.md',
         f'- has sub-agents use "deepseek/deepseek-chat", {words}: agents/auditor.md',
     ]
+
+
+async def test_what_is_said_of_its_tools_skills_and_kinds_is_what_a_session_has(
+    tmp_path: Path, project: Path, ybs: Run
+):
+    """A description in a form that cannot be read makes no tool, and names are those in the files."""
+    folder = a_plugin(tmp_path / "source")
+    for name, said in {
+        "tax": [{"name": "tax"}],
+        "due": {"name": "send", "description": "Send."},
+        "idle": {"description": "It cannot be run."},
+    }.items():
+        put(folder, f"tools/{name}", "#!/bin/sh\necho 19", 0o644 if name == "idle" else 0o755)
+        put(folder, f"tools/{name}.tool.json", json.dumps(said))
+    put(folder, "agents/auditor.md", "---\nname: Tax clerk\ndescription: Counts.\n---\nCount.")
+    put(folder, "skills/other/SKILL.md", "---\nname: dues\ndescription: Knows dues.\n---\nSo.")
+    put(folder, "skills/mute/SKILL.md", "---\nname: mute\n---\nSo.")
+    told = ybs("add", str(folder), "--yes")[2]
+    for line in (
+        "- adds 1 kind of sub-agents: shop-tools:tax-clerk",
+        "- adds 2 skills for the model: shop-tools:dues, shop-tools:vat",
+        "- ignored: skills/mute/SKILL.md: SKILL.md has no description, ",
+        "- lets the model run tools/due; it is called send",
+        "- ignored: tools/tax: its description does not fit: Expected `object`, got `array`",
+        "- ignored: tools/idle.tool.json, which describes no program that can be run",
+    ):
+        assert line in told, told
+    session, model = opened(project, ["Done."])
+    async with session:
+        assert [*session.environment.skills.by_name] == ["shop-tools:dues", "shop-tools:vat"]
+        await session.handle("hi")
+        assert {"tax", "due", "idle", "send"}.intersection(t.name for t in model.requests[-1].tools) == {"send"}  # fmt: skip
 
 
 def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: Run):

@@ -306,7 +306,8 @@ def test_every_kind_of_file_waits_for_trust(project: Path):
     review = loaded.review
     assert review is not None
     assert {*review.files} == {*FILES}
-    assert {item.place for item in review.items} == {*FILES} - {"srv/run.sh"}
+    assert {item.place for item in review.items} == {*FILES} - {"srv/run.sh", "tools/t.tool.json"}
+    assert "; tools/t.tool.json describes it" in str(review.items)
     assert loaded.config.mcpServers == {}
     assert review.data(".ybs/commands/fix.md") is None
     assert review.paths(".ybs/commands") == []

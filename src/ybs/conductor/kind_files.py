@@ -15,7 +15,7 @@ from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
 from ybs.conductor.kinds import BUILT_IN, RESERVED, Kind
 from ybs.config.document import Unusable, open_own
-from ybs.config.front_matter import BadFrontMatter, Value, fields, split, text_of
+from ybs.config.front_matter import BadFrontMatter, Value, fields, name_of, split, text_of
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS
@@ -176,7 +176,7 @@ def _read_all(
 def read_kind(data: bytes, place: str, *, is_own: bool = False, plugin: str = "") -> Kind:
     """Read a kind of its file. Raises BadKind."""
     said, body = _head_of(data)
-    name = "-".join((text_of(said, "name") or Path(place).stem).lower().split())
+    name = name_of(said, place)
     if not _NAME.fullmatch(name):
         raise BadKind(
             f"{printable(name)[:60]!r} cannot be its name: lower-case letters, digits, - and _"

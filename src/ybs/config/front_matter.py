@@ -6,6 +6,7 @@ by field, and a field that it refuses is taken as it stands.
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -136,6 +137,11 @@ def text_of(said: Mapping[str, Value], name: str) -> str:
     """Return a field as one text; a list is joined by commas."""
     value = said.get(name, "")
     return value.strip() if isinstance(value, str) else ", ".join(value)
+
+
+def name_of(said: Mapping[str, Value], path: str) -> str:
+    """Return the name of what a file defines: the one that it says, or its own, as one word."""
+    return "-".join((text_of(said, "name") or PurePath(path).stem).lower().split())
 
 
 def is_yes(said: Mapping[str, Value], name: str) -> bool:

@@ -58,6 +58,8 @@ SIDECAR: Final = ".tool.json"
 
 def sidecar_of(program: str, is_there: Callable[[str], bool]) -> str:
     """Return the file that describes a program: `deploy.sh.tool.json` or, where no program `deploy` is there, `deploy.tool.json`; empty where neither is."""
+    if program.endswith(SIDECAR):
+        return ""
     if is_there(f"{program}{SIDECAR}"):
         return f"{program}{SIDECAR}"
     folder, slash, name = program.rpartition("/")

@@ -2,9 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+
+if TYPE_CHECKING:  # most projects describe no tool
+    from ybs.config.tool_definition import Described
 
 
 class ProjectFile(Struct, frozen=True):
@@ -82,6 +85,8 @@ class Review(Struct, frozen=True, kw_only=True):
     variables: tuple[VariableUse, ...] = ()
     granted: frozenset[VariableUse] = frozenset()
     keys: frozenset[str] = frozenset()
+    #: What the question shows of its programs that a file beside them describes as tools, by their paths.
+    described: "Mapping[str, Described]" = {}
     #: The rules of `safety.allow` that its settings alone have.
     rules: frozenset[str] = frozenset()
 

@@ -2,26 +2,30 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from ybs.agent.user_hooks.definitions import Hook, read
+from ybs.config.document import visible
 from ybs.config.front_matter import (
     INHERITED,
     BadFrontMatter,
     fields,
     fork_of,
+    name_of,
     split,
     text_of,
     without_effect,
 )
-from ybs.config.paths import sidecar_of
-from ybs.config.template import commands_in
+from ybs.config.paths import SIDECAR, sidecar_of
+from ybs.config.template import commands_in, parts_of
+from ybs.config.tool_definition import Definition, Described, described_in
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import PluginFiles
 from ybs.plugins.in_settings import server_needs
 from ybs.plugins.parts import Parts
-from ybs.tools.external.definition import BadDefinition, defined
-from ybs.trust.wording import plain
+from ybs.tools.skills import HEAD_BYTES, BadSkill, described
+from ybs.trust.wording import called_and_needs, plain
 
 _COMMAND = re.compile(r"!`([^`\n]+)`")
 _USED_OF_AGENTS = ("model",)
@@ -36,14 +40,14 @@ def needs_of(content: PluginFiles, parts: Parts) -> Iterator[str]:
         yield f"adds {plural(len(parts.commands), 'command')}: {names}"
     yield from _programs_in_commands(content, parts)
     if parts.agents:
-        names = listed((_full(parts, each) for each in parts.agents), 12)
+        names = listed((_kind(content, parts, each) for each in parts.agents), 12)
         yield f"adds {plural(len(parts.agents), 'kind')} of sub-agents: {names}"
-    if parts.skills:
-        names = listed((f"{parts.name}:{each}" for each in parts.skills), 12)
-        yield f"adds {plural(len(parts.skills), 'skill')} for the model: {names}"
+    yield from _skills(content, parts)
     found = read(parts.hooks, source="plugin")
     yield from dict.fromkeys(map(_hook, found.hooks))
-    yield from (_tool(content, path) for path in parts.tools)
+    tools = described_in(content.files)
+    yield from (_tool(path, tools.get(path)) for path in parts.tools)
+    yield from _idle_sidecars(content, tools)
     yield from server_needs(parts.servers)
     yield from _heads(content, parts)
     yield from (f"ignored: {problem}" for problem in (*parts.problems, *found.problems))
@@ -57,8 +61,22 @@ def _hook(hook: Hook) -> str:
     return f"runs at {where}, in the sandbox: {plain(hook.command)}"
 
 
-def _full(parts: Parts, path: str) -> str:
-    return f"{parts.name}:{path.rpartition('/')[2].removesuffix('.md')}"
+def _kind(content: PluginFiles, parts: Parts, path: str) -> str:
+    said, _ = parts_of(content.files[path].data)
+    return f"{parts.name}:{visible(name_of(said, path))}"
+
+
+def _skills(content: PluginFiles, parts: Parts) -> Iterator[str]:
+    names: list[str] = []
+    for path in parts.skill_files:
+        try:
+            data = content.files[path].data[:HEAD_BYTES]
+            names.append(described(data, Path(path).parent, path).name)
+        except BadSkill as error:
+            yield f"ignored: {path}: {error}"
+    if names:
+        full = listed((f"{parts.name}:{each}" for each in names), 12)
+        yield f"adds {plural(len(names), 'skill')} for the model: {full}"
 
 
 def _programs_in_commands(content: PluginFiles, parts: Parts) -> Iterator[str]:
@@ -76,7 +94,7 @@ def _heads(content: PluginFiles, parts: Parts) -> Iterator[str]:
             head, body = split(content.files[path].data.decode(errors="replace"))
             said = fields(head)
         except BadFrontMatter as error:
-            if path not in parts.commands:
+            if path in parts.agents:
                 yield f"ignored: {path} {error}"
             continue
         model = text_of(said, "model")
@@ -89,12 +107,19 @@ def _heads(content: PluginFiles, parts: Parts) -> Iterator[str]:
         yield f"without effect in ybs: {', '.join(each)}"
 
 
-def _tool(content: PluginFiles, path: str) -> str:
-    described = content.files.get(sidecar_of(path, content.files.__contains__))
-    if described is None:
-        return f"lets the model run {path}; its needs are asked about before it runs"
-    try:
-        needs = defined(described.data, name="tool", usual="argv").needs.words
-    except BadDefinition as error:
-        return f"ignored: {path}: {error}"
-    return f"lets the model run {path}" + (f", which needs {needs}" if needs else "")
+def _idle_sidecars(content: PluginFiles, tools: Mapping[str, Described]) -> Iterator[str]:
+    used = {sidecar_of(path, content.files.__contains__) for path in tools}
+    for path in content.files:
+        if path.startswith("tools/") and path.endswith(SIDECAR) and path not in used:
+            yield f"ignored: {path}, which describes no program that can be run"
+
+
+def _tool(path: str, described: Described | None) -> str:
+    match described:
+        case None:
+            rule = "unless a rule of yours allows a tool of its name"
+            return f"lets the model run {path}; its needs are asked about before it runs, {rule}"
+        case Definition() as tool:
+            return f"lets the model run {path}{called_and_needs(tool, path)}"
+        case why:
+            return f"ignored: {path}: {why}"

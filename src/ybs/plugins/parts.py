@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config.document import visible
-from ybs.config.paths import sidecar_of
+from ybs.config.tool_definition import may_be_tool
 from ybs.config.tree import is_list, is_object
 from ybs.plugins.content import BadPlugin, PluginFile, PluginFiles, checked_path
 
@@ -181,10 +181,7 @@ class _Inspection:
 
     def _tools(self) -> Iterator[str]:
         for path, file in self._files.items():
-            is_described = bool(sidecar_of(path, self._files.__contains__))
-            is_python = path.endswith(".py") and b"from ybs import" in file.data
-            is_tool = file.is_executable or is_described or is_python
-            if re.fullmatch(r"tools/[^/.][^/]*", path) and is_tool:
+            if re.fullmatch(r"tools/[^/.][^/]*", path) and may_be_tool(path, file):
                 yield path
 
     def _hooks(self) -> dict[str, list[Any]]:

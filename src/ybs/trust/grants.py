@@ -17,9 +17,9 @@ from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.host import Host
 from ybs.config.key_store import has_key, place_of
-from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
-from ybs.config.review import ProjectFile, Review, VariableUse
+from ybs.config.review import Review, VariableUse
+from ybs.config.tool_definition import Definition, Described
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
 from ybs.trust.project_settings import MODEL_NAME, may_name_model, needing_trust, rule_of
@@ -145,24 +145,21 @@ def variables_of(section: Any) -> Iterator[VariableUse]:
 
 
 def variables_of_tools(
-    entries: Any, files: Mapping[str, ProjectFile], place_of: Callable[[str], str]
+    entries: Any, described: Mapping[str, Described], place_of: Callable[[str], str]
 ) -> Iterator[VariableUse]:
     """Yield the variables that a project's tools need, by its settings and by the files that describe programs."""
     for entry in entries if is_list(entries) else ():
         if is_object(entry) and isinstance(path := entry.get("path"), str):
-            yield from _needed_in(entry, place_of(path))
-    for path, file in files.items():
-        is_program = file.is_executable or path.endswith(".py")
-        sidecar = sidecar_of(path, files.__contains__) if is_program else ""
-        if sidecar and not path.endswith(SIDECAR):
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                yield from _needed_in(msgspec.json.decode(files[sidecar].data), path)
+            needs = entry.get("needs")
+            names = words_in(needs.get("environment") if is_object(needs) else None)
+            yield from _uses(names, place_of(path))
+    for path, found in described.items():
+        if isinstance(found, Definition):
+            yield from _uses(found.needs.environment, path)
 
 
-def _needed_in(described: Any, place: str) -> Iterator[VariableUse]:
-    needs = described.get("needs") if is_object(described) else None
-    for name in words_in(needs.get("environment") if is_object(needs) else None):
-        yield VariableUse(name=name, server="", place=visible(place))
+def _uses(names: Iterable[str], place: str) -> Iterator[VariableUse]:
+    return (VariableUse(name=name, server="", place=visible(place)) for name in names)
 
 
 def _address_in(entry: Any) -> str:

@@ -23,6 +23,7 @@ from ybs.config.provider_change import without_strangers
 from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, VariableUse
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
+from ybs.config.tool_definition import Described, described_in
 from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge, put
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
@@ -199,13 +200,15 @@ class ProjectLayer:
             ]
         elif MCP_FILE in files:
             items.append(Item(place=MCP_FILE, words="cannot be read"))
-        items += items_of_files(files)
+        described = described_in(files)
+        items += items_of_files(files, described)
         once = run_trust is not None and run_trust.covers(folder, files)
         review = judge(host, folder, files, tuple(items), once=once)
-        return replace(review, variables=tuple(dict.fromkeys(self._variables(folder, files, host))))
+        variables = tuple(dict.fromkeys(self._variables(folder, described, host)))
+        return replace(review, variables=variables, described=described)
 
     def _variables(
-        self, folder: Path, files: Mapping[str, ProjectFile], host: Host
+        self, folder: Path, described: Mapping[str, Described], host: Host
     ) -> Iterator[VariableUse]:
         """Yield what of the person's variables its servers and tools read."""
         for each in (self.powerful.values, self.servers.tree if self.servers else {}):
@@ -215,7 +218,7 @@ class ProjectLayer:
             real = os.path.realpath(host.expand(path.replace("\0", " "), folder))
             return real.removeprefix(f"{folder}/") if real.startswith(f"{folder}/") else path
 
-        yield from variables_of_tools(find(self.powerful.values, _EXTERNAL), files, place_of)
+        yield from variables_of_tools(find(self.powerful.values, _EXTERNAL), described, place_of)
 
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""

@@ -5,16 +5,14 @@ from difflib import unified_diff
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from ybs.config import template
 from ybs.config.document import dotted, visible
-from ybs.config.paths import SIDECAR, sidecar_of
+from ybs.config.paths import sidecar_of
 from ybs.config.review import Item, ProjectFile, Review
-from ybs.config.schema import ToolNeeds
+from ybs.config.tool_definition import Definition, Described, usual_name
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
-from ybs.core.decoding import from_json
 from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
 from ybs.trust.reach import WHOLE, Command, CommandReach
@@ -33,6 +31,7 @@ _KINDS = {
     ".ybs/skills": "belongs to a skill that contains a program",
     ".ybs/tools": "is a tool that the model may call; what it loads from elsewhere in the project may change later",
 }
+_PROGRAM = "is a program that ybs would offer to the model as a tool; what it loads from elsewhere in the project may change later"
 #: Folders of other agents: common, and of use only to who asks for what is in them.
 _QUIET = (".claude/agents", ".claude/commands")
 #: What single settings do; `{name}` is the setting's own.
@@ -133,47 +132,44 @@ def _open_words(what: str, found: CommandReach, project: Any) -> str:
     return f"{what} runs {names}, which may run files of the project that change later; it {given}"
 
 
-def items_of_files(files: Mapping[str, ProjectFile]) -> Iterator[Item]:
-    """Say what the files of a project are for."""
+def items_of_files(
+    files: Mapping[str, ProjectFile], described: Mapping[str, Described]
+) -> Iterator[Item]:
+    """Say what the files of a project are for; one that describes a program is said with that."""
     beside: list[str] = []
+    sidecars = {path: sidecar_of(path, files.__contains__) for path in described}
     for path, file in files.items():
+        if path in sidecars.values():
+            continue
         folder = next((name for name in FOLDERS if path.startswith(f"{name}/")), "")
+        said = _said_in(sidecars[path], path, described[path]) if path in described else ""
         if is_skill(path):
             yield Item(place=visible(path), words="adds a skill", asks=folder != "")
         elif folder:
             asks = folder not in _QUIET
-            words = _KINDS[folder] + _commands_of(path, folder, file) + _needs_of(path, files)
+            words = _KINDS[folder] + _commands_of(path, folder, file) + said
             yield Item(place=visible(path), words=words, asks=asks)
+        elif said or (file.is_executable and path.rpartition("/")[0] == TOOLS_FOLDER):
+            yield Item(place=visible(path), words=_PROGRAM + said, asks=bool(said))
         elif path.startswith(f"{TOOLS_FOLDER}/"):
-            described = path.endswith(SIDECAR) or bool(sidecar_of(path, files.__contains__))
-            if not (described or file.is_executable) or path.count("/") > 1:
-                beside.append(path)
-                continue
-            words = "is a program that ybs would offer to the model as a tool; what it loads from elsewhere in the project may change later"
-            words += _needs_of(path, files)
-            yield Item(place=visible(path), words=words, asks=described)
+            beside.append(path)
     if beside:
         words = f"has files beside these programs, which they may load: {', '.join(beside)}"
         yield Item(place=TOOLS_FOLDER, words=visible(words, None), asks=False)
 
 
-class _Described(Struct, frozen=True):
-    """Of a file that describes a tool what counts here."""
+def _said_in(sidecar: str, path: str, described: Described) -> str:
+    """Say what the file beside a program makes of it."""
+    if isinstance(described, str):
+        return visible(f"; it is not used: in {sidecar}, {described}", None)
+    return visible(f"; {sidecar} describes it", None) + called_and_needs(described, path)
 
-    name: str = ""
-    needs: ToolNeeds = ToolNeeds()
 
-
-def _needs_of(path: str, files: Mapping[str, ProjectFile]) -> str:
-    """Say what a tool is called and needs by the file that describes it; one that does not fit is of no tool."""
-    if not (sidecar := sidecar_of(path, files.__contains__)):
-        return ""
-    try:
-        said = from_json(files[sidecar].data, _Described)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return ""
-    named = f"; it is called {said.name}" if said.name else ""
-    return visible(f"{named}; it needs {said.needs.words}", None) if said.needs.words else ""
+def called_and_needs(tool: Definition, path: str) -> str:
+    """Say what a tool that a project or a plugin describes is called, where that is not its program's name, and what it needs."""
+    named = f"; it is called {tool.name}" if tool.name != usual_name(path) else ""
+    needs = f"; it needs {tool.needs.words}" if tool.needs.words else ""
+    return visible(named + needs, None)
 
 
 def _commands_of(path: str, folder: str, file: ProjectFile) -> str:

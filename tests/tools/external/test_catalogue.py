@@ -299,6 +299,69 @@ async def test_a_rule_of_the_persons_settings_counts_for_what_the_question_about
         assert len(played.questions) == 3
 
 
+ODD: dict[str, bytes] = {
+    "plain": b'{"needs": {"network": true}}',
+    "a list": b'[{"needs": {"network": true}}]',
+    "a list of two": b'[{}, {"name": "more", "needs": {"network": true}}]',
+    "a key twice": b'{"needs": {}, "name": "other", "needs": {"network": true}, "name": "lint"}',
+    "a byte order mark": b'\xef\xbb\xbf{"needs": {"network": true}}',
+    "UTF-16": '{"needs": {"network": true}}'.encode("utf-16"),
+    "other types": b'{"needs": {"network": "true", "read": "~/data"}}',
+    "other case": b'{"Needs": {"network": true}, "NAME": "other"}',
+    "null": b'{"needs": null}',
+    "too large": b'{"needs": {"network": true}}' + b" " * 16_000,
+    "nested deeply": b'{"needs": {"network": true}, "parameters": {"a": ' + b"[" * 5_000 + b"]" * 5_000 + b"}}",
+    "odd parameters": b'{"needs": {"network": true}, "parameters": {"a": 1}}',
+    "nothing": b"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ODD)
+@pytest.mark.parametrize("folder", ["tools", ".ybs/tools", "ci"])
+async def test_the_question_about_trust_reads_a_description_as_the_session_does(
+    folder: str, form: str, project: Path, home: Path
+):
+    """Whatever its form: what is not shown is no tool, and a rule for its name covers what was shown alone."""
+    put(project, f"{folder}/lint", script("echo 1"), 0o755)
+    put(project, f"{folder}/lint.tool.json", "").write_bytes(ODD[form])
+    entry = {"name": "lint", "path": "ci/lint", "description": "See ci/lint.tool.json"}
+    if folder == "ci":
+        put(project, ".ybs.json", json.dumps({"tools": {"external": [entry]}}))
+    put(home, ".config/ybs/config.json", json.dumps({"safety": {"allow": ["lint", "other"]}}))
+    review = give_trust(project).review
+    assert review is not None
+    (line,) = (each for each in lines_of(review) if each.startswith(f"{folder}/lint: "))
+    is_shown = "; it needs the network" in line
+    is_unfit = "; it is not used: in " in line
+    async with playing(project) as played:
+        assert bool(played.names) is not is_unfit
+        assert ("lint cannot be used: " in str(played.notices)) is is_unfit
+        for name in played.names:
+            await played.run(name)
+            tool = played.environment.external_tools.usable[0].definition
+            assert (tool.needs.words == "the network") is is_shown
+        assert not played.questions
+    assert is_shown is (form in ("plain", "a key twice"))
+
+
+async def test_what_nobody_was_shown_is_asked_about_whatever_rule_the_person_has(
+    project: Path, home: Path
+):
+    """A description in a folder of the person's that the project's settings name, and one that came after the trust."""
+    needs = json.dumps({"needs": {"network": True}})
+    for name in ("lint", "~/away"):
+        put(home if name[0] == "~" else project, f"{name.lstrip('~/')}/it", "#!/bin/sh\n", 0o755)
+    put(home, "away/it.tool.json", needs)
+    put(home, ".config/ybs/config.json", json.dumps({"safety": {"allow": ["it"]}}))
+    trusted(project, {"tools": {"search_paths": ["~/away", "lint", "lint/it"]}})
+    put(project, "lint/it.tool.json", needs)
+    async with playing(project) as played:
+        assert played.names == ["it"]
+        await played.run("it")
+        assert len(played.questions) == 1
+        assert "lint/it cannot be used: the file that describes it is not among those" in str(played.notices)  # fmt: skip
+
+
 async def test_the_persons_own_settings_give_a_tool_of_the_project_a_variable_and_no_key(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -12,6 +12,7 @@ from ybs.tools.mcp.settings import (
     server_of,
     servers_in,
 )
+from ybs.trust.wording import words_in
 
 STDIO = {"command": "npx", "args": ["-y", "server"], "env": {"KEY": "1"}}
 
@@ -61,6 +62,21 @@ def test_what_cannot_be_a_server_is_said_and_why(name: str, entry: Any, why: str
     assert [each.name for each in servers] == ["other"]
     assert len(problems) == 1
     assert "is not used" in problems[0]
+
+
+@every_row("command", ["sh", ["sh"], ["sh", "a"], [["sh"]], {"sh": "a"}])
+@every_row("args", [["run.py"], "run.py", {"run.py": "x"}, [["run.py"]], [{"run.py": 1}], None, 1])
+def test_what_a_server_is_started_with_stands_in_what_the_trust_in_it_is_bound_to(
+    command: Any, args: Any
+):
+    """Files that `args` name are found by its texts, and keys of an object are none."""
+    entry = {"command": command, "args": args, "from": "project"}
+    try:
+        server = server_of("x", entry)
+    except BadServer:
+        return
+    assert (server.command, *server.args) == (*words_in(command), *words_in(args))
+    assert {server.command, *server.args} <= {*server.words}
 
 
 def test_nobody_can_claim_to_be_the_person_or_to_have_another_name():

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal, Required, TypeAlias, TypedDict, Type
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from ybs.config.parameters import target
 from ybs.core.decoding import build, decodable
 from ybs.core.ports import Tool
 from ybs.core.schema import schema_of
-from ybs.tools.parameters import target
 
 
 class StructForm:

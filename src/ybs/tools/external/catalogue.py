@@ -13,18 +13,18 @@ from ybs.config import private_file
 from ybs.config.document import visible
 from ybs.config.review import Review, VariableUse
 from ybs.config.schema import ToolsSettings
+from ybs.config.tool_definition import (
+    BadDefinition,
+    Definition,
+    defined,
+    from_settings,
+    usual_name,
+)
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
 from ybs.security.policy.policy import Subject
-from ybs.tools.external.definition import (
-    BadDefinition,
-    Definition,
-    InputForm,
-    defined,
-    from_settings,
-)
 from ybs.tools.external.finding import ToolCandidate, candidates, names_of, own_names
 from ybs.tools.external.program import Program, ProgramResult, ProgramRun, run
 from ybs.tools.foreign import BehindChecks
@@ -389,8 +389,8 @@ class _Found:
         if candidate.problem:
             self.saying = Saying(problem=candidate.problem)
             return
-        if candidate.sidecar is not None:
-            self.saying = Saying(answer=candidate.description())
+        if candidate.described is not None:
+            self.saying = Saying()
             return
         self.key = key_of(candidate.program.path)
         if entry is not None and entry.description and entry.parameters:
@@ -402,17 +402,8 @@ class _Found:
 
     def tools(self, workspace: Workspace, review: Review | None) -> list[ProgramTool]:
         """Return the tools that it is: one, or for Python code several. Raises BadDefinition."""
-        candidate, entry, saying = self.candidate, self.candidate.entry, self.saying
-        assert saying is not None  # noqa: S101 - it was read or asked before
-        if candidate.problem or (saying.problem and entry is None):
-            raise BadDefinition(saying.problem)
-        program = candidate.program
-        usual: InputForm = "argv" if candidate.sidecar is not None else "stdin"
-        pieces = _chunks(saying.answer) if saying.answer else []
-        definitions = [
-            defined(piece, name=program.path.stem.replace("-", "_"), usual=usual)
-            for piece in pieces
-        ]
+        entry, program = self.candidate.entry, self.candidate.program
+        definitions = self._definitions()
         if entry is not None:
             definitions = [from_settings(entry, definitions[0] if definitions else None)]
         elif program.path.is_relative_to(
@@ -431,11 +422,31 @@ class _Found:
             for each in definitions
         ]
 
+    def _definitions(self) -> list[Definition]:
+        """Return what the file beside it says, or it itself. Raises BadDefinition."""
+        candidate, saying = self.candidate, self.saying
+        assert saying is not None  # noqa: S101 - it was read or asked before
+        if candidate.problem or (saying.problem and candidate.entry is None):
+            raise BadDefinition(saying.problem)
+        if isinstance(candidate.described, str):
+            raise BadDefinition(candidate.described)
+        if candidate.described is not None:
+            return [candidate.described]
+        name = usual_name(str(candidate.program.path))
+        pieces = _chunks(saying.answer) if saying.answer else []
+        return [defined(piece, name=name, usual="stdin") for piece in pieces]
+
     def _is_unshown(self, definition: Definition) -> bool:
-        candidate = self.candidate
-        is_described = candidate.entry is not None and candidate.entry.needs == definition.needs
-        is_shown = is_described or candidate.sidecar is not None
-        return candidate.program.is_projects and not is_shown
+        """Return whether it is a project's, and the question about trust showed no tool of this name and these needs."""
+        program, entry, shown = self.candidate.program, self.candidate.entry, None
+        if program.in_project:  # elsewhere nothing was shown of what stands beside it
+            shown = self.candidate.described
+        is_described = isinstance(shown, Definition) and shown.needs == definition.needs
+        if entry is not None:  # its settings show its name
+            is_shown = is_described or entry.needs == definition.needs
+        else:
+            is_shown = is_described and shown.name == definition.name
+        return program.is_projects and not is_shown
 
     def _uses(self, definition: Definition, review: Review) -> list[VariableUse]:
         """Return the variables that a project's program may have only by a grant; what the person's own settings give it needs none, but for keys."""

@@ -7,7 +7,7 @@ the project's where that, or the repository around it, lies on the way: a link t
 import os
 import stat
 from collections.abc import Iterator, Set
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -16,37 +16,31 @@ from ybs.config.host import Host
 from ybs.config.paths import PROJECT_FILE, SIDECAR, sidecar_of
 from ybs.config.review import ProjectFile, Review
 from ybs.config.schema import ExternalToolSettings, ToolsSettings
+from ybs.config.tool_definition import MOST_OF_CODE, Described, is_python_tool, read_beside
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.roots import Roots
-from ybs.tools.external.program import Program, is_python_tool
+from ybs.tools.external.program import Program
 
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
 MOST_FILES = 500  # of a folder
 _NOT_TRUSTED = "it lies in the project and is not among the programs that you trust"
+_CAME_LATER = "the file that describes it is not among those that you trust"
 
 
 class ToolCandidate(Struct, frozen=True, kw_only=True):
-    """A program that may be a tool. `sidecar` is the file beside it that describes it; without one it is asked.
+    """A program that may be a tool. `described` is what the file beside it says, of one of the project as the trust in it was asked; without one it is asked.
 
     `entry` is that of the settings, where it stands there. `is_expected`: it is meant to be a tool, so what is wrong with it matters.
     `problem` says why it is not run.
     """
 
     program: Program
-    sidecar: Path | None = None
+    described: Described | None = None
     entry: ExternalToolSettings | None = None
     is_expected: bool = True
     problem: str = ""
-
-    def description(self) -> bytes:
-        """Return what the sidecar says; of one of the project as it is trusted. Raises OSError."""
-        assert self.sidecar is not None  # noqa: S101 - who asks has looked
-        program = self.program
-        path = PurePosixPath(program.in_project or "?").with_name(self.sidecar.name)
-        file = program.files.get(str(path))
-        return file.data if file is not None else self.sidecar.read_bytes()
 
 
 def candidates(tools: ToolsSettings, roots: Roots, review: Review | None) -> list[ToolCandidate]:
@@ -86,17 +80,19 @@ def _of_entry(entry: ExternalToolSettings, roots: Roots, review: Review | None) 
     )
     if _is_projects(named, roots) and not _is_trusted(inside, review):
         return ToolCandidate(program=program, entry=entry, problem=_NOT_TRUSTED)
-
-    def is_there(name: str) -> bool:
-        within = _in_project(Path(name), roots)
-        return within in program.files if inside else os.path.isfile(name)  # noqa: PTH113
-
-    sidecar = sidecar_of(str(path), is_there)
-    return ToolCandidate(program=program, sidecar=Path(sidecar) if sidecar else None, entry=entry)
+    described = _shown(inside, review)
+    if not inside and (sidecar := sidecar_of(str(path), os.path.isfile)):
+        described = read_beside(Path(sidecar), path)
+    return ToolCandidate(program=program, described=described, entry=entry)
 
 
 def _is_trusted(path: str, review: Review | None) -> bool:
     return review is not None and review.is_trusted and path in review.files
+
+
+def _shown(path: str, review: Review | None) -> Described | None:
+    """Return what the question about trust showed of a program of the project that a file beside it describes."""
+    return review.described.get(path) if review is not None and review.is_trusted else None
 
 
 def _files(path: str, review: Review | None) -> dict[str, ProjectFile]:
@@ -160,11 +156,13 @@ def _in_folder(
             real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside,
             files=_files(inside, review), is_named_by_project=is_named_by_project,
         )  # fmt: skip
-        if sidecar and is_projects and not _is_trusted(_in_project(Path(sidecar), roots), review):
-            continue  # it came later than the trust, and a program that has one is not asked
+        described = _shown(inside, review)
+        if sidecar and not is_projects:
+            described = read_beside(Path(sidecar), real)
         yield ToolCandidate(
             program=program,
-            sidecar=Path(sidecar) if sidecar else None,
+            described=described,
+            problem=_CAME_LATER if sidecar and described is None else "",
             is_expected=bool(sidecar)
             or not is_projects
             or folder.name != _COMMON
@@ -182,8 +180,11 @@ def _is_program(entry: "os.DirEntry[str]") -> bool:
 
 
 def _is_python(path: Path) -> bool:
+    if path.suffix != ".py":
+        return False
     try:
-        return is_python_tool(path)
+        with path.open("rb") as file:
+            return is_python_tool(path.name, file.read(MOST_OF_CODE))
     except OSError:
         return False
 

@@ -28,8 +28,6 @@ from ybs.tools.workspace import Workspace
 #: How much of what a program writes is kept; more is cut in the middle, and is not JSON then.
 MOST_CHARS = 250_000
 _MOST_IN_ARGUMENT = 100_000  # the system takes 128 KiB
-#: Python code that describes its tools by `from ybs import tool`: it is run by ybs's own interpreter.
-_MARK = b"from ybs import"
 _RUNNER = Path(__file__).with_name("python_file.py")
 
 
@@ -75,14 +73,6 @@ class ProgramResult(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     #: Why it did not start in the project, where that may be the reason.
     why_apart: str = ""
-
-
-def is_python_tool(path: Path, *, most_bytes: int = 200_000) -> bool:
-    """Return whether a file is Python code that describes its tools by `from ybs import tool`. Raises OSError."""
-    if path.suffix != ".py":
-        return False
-    with path.open("rb") as file:
-        return any(line.startswith(_MARK) for line in file.read(most_bytes).splitlines())
 
 
 def command_of(program: Program, environ: Mapping[str, str]) -> list[str]:

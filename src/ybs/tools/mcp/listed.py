@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.config.parameters import CHOICES, fitting, target
 from ybs.config.tree import is_list, is_object
 from ybs.core.cutting import whole_words
 from ybs.security.marks import marked, marked_data
-from ybs.tools.parameters import CHOICES, fitting, target
 
 #: A schema is sent with every request of a model.
 MOST_SCHEMA: Final = 16_000

@@ -25,9 +25,9 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from ybs.config.parameters import fitting
 from ybs.config.tree import is_list, is_object
 from ybs.tools.mcp.listed import cleaned
-from ybs.tools.parameters import fitting
 
 #: Where the parts of a result stand.
 _PARTS: Final[Mapping[str, str]] = {

@@ -316,7 +316,8 @@ def _as_here(entry: Mapping[str, Any]) -> dict[str, Any]:
         own.pop("cwd", None)
     command: Any = own.get("command")
     if is_list(command) and command:  # opencode
-        own |= {"command": command[0], "args": [*command[1:], *own.get("args", ())]}
+        args: Any = own.get("args", [])
+        own |= {"command": command[0], "args": [*command[1:], *args] if is_list(args) else args}
     for theirs, ours in (("serverUrl", "url"), ("httpUrl", "url"), ("environment", "env")):
         if theirs in own and ours not in own:
             own[ours] = own[theirs]

@@ -1,23 +1,36 @@
 """The definition of an external tool: from `--schema`, from a file beside it, or from the settings.
 
+The file beside a program is read by `described_in` and `read_beside` alone. The question about trust, `ybs plugin add` and the session all go by
+what these return, and the session takes it of a project from the review: what a person was shown is what the tool gets. What they cannot read makes
+no tool.
+
 The parameters are a JSON Schema, or the short flat form `{"query": {"type": "string", "required": true}}`.
 """
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.config.document import open_regular
+from ybs.config.parameters import fitting
+from ybs.config.paths import sidecar_of
 from ybs.config.schema import ExternalToolSettings, ToolNeeds
 from ybs.config.tree import is_object
 from ybs.core.decoding import from_json
-from ybs.tools.parameters import fitting
 
 #: A schema of a tool is sent with every request.
 MOST_BYTES = 16_000
 _MOST_DESCRIPTION = 1_000
 #: What stands at the top of a JSON Schema, and hardly is the name of an argument.
 _SCHEMA = ("properties", "$ref", "$schema", "additionalProperties")
+
+#: Python code that describes its tools by `from ybs import tool`: it is run by ybs's own interpreter.
+_MARK: Final = b"from ybs import"
+#: Of a file of Python code, in which that may stand.
+MOST_OF_CODE: Final = 200_000
 
 InputForm: TypeAlias = Literal["stdin", "argv"]
 
@@ -51,6 +64,66 @@ class _Said(Struct, frozen=True, kw_only=True):
     input: InputForm | None = None
     timeout_seconds: int = 0
     cwd: str = ""
+
+
+#: What the file beside a program says of it, or why that is of no use.
+Described: TypeAlias = Definition | str
+
+
+class SourceFile(Protocol):
+    """A file of a project or of a plugin, as it was read."""
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        ...
+
+    @property
+    def is_executable(self) -> bool:
+        """Whether it may be run."""
+        ...
+
+
+def described_in(files: Mapping[str, SourceFile]) -> dict[str, Described]:
+    """Return what the files of a project or of a plugin say of the programs that they stand beside, by the program's path."""
+    beside = ((path, sidecar_of(path, files.__contains__)) for path in files)
+    return {
+        path: _described(files[sidecar].data, path)
+        for path, sidecar in beside
+        if sidecar and may_be_tool(path, files[path])
+    }
+
+
+def read_beside(sidecar: Path, program: Path) -> Described:
+    """Return what a file of the person's says of the program that it stands beside."""
+    try:
+        with open_regular(sidecar) as file:
+            return _described(file.read(MOST_BYTES + 1), str(program))
+    except OSError as error:
+        return f"its description cannot be read: {error.strerror or error}"
+
+
+def _described(data: bytes, program: str) -> Described:
+    try:
+        return defined(data, name=usual_name(program), usual="argv")
+    except BadDefinition as error:
+        return str(error)
+
+
+def usual_name(program: str) -> str:
+    """Return the name of a tool that says none itself."""
+    return PurePosixPath(program).stem.replace("-", "_")
+
+
+def may_be_tool(path: str, file: SourceFile) -> bool:
+    """Return whether a file can be run, or is Python code that describes a tool."""
+    return file.is_executable or is_python_tool(path, file.data)
+
+
+def is_python_tool(name: str, data: bytes) -> bool:
+    """Return whether a file is Python code that describes its tools by `from ybs import tool`."""
+    lines = data[:MOST_OF_CODE].splitlines() if name.endswith(".py") else ()
+    return any(line.startswith(_MARK) for line in lines)
 
 
 def defined(text: bytes, *, name: str, usual: InputForm) -> Definition:

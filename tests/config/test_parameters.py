@@ -3,7 +3,7 @@
 from typing import Any
 
 from rows import every_row
-from ybs.tools.parameters import fitting
+from ybs.config.parameters import fitting
 
 deep: dict[str, Any] = {}
 for _ in range(2_000):

@@ -8,7 +8,7 @@ import pytest
 
 from rows import every_row
 from ybs.config.schema import ExternalToolSettings, ToolNeeds
-from ybs.tools.external.definition import BadDefinition, Definition, defined, from_settings
+from ybs.config.tool_definition import BadDefinition, Definition, defined, from_settings
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
