@@ -356,7 +356,9 @@ async def test_what_settings_name_for_a_key_is_masked_whatever_its_name(
         settings.chmod(0o600)
         async with Session.open(project, sandbox=False) as session:
             await session.send("read it")
+            asked = session.environment.secrets.firewall.asking().mask(" ".join(VALUES))
         sent = json.dumps(server.requests[-1].body)
+    assert [value for value in VALUES if value in asked] == []  # these files are the person's
     assert [value for value in VALUES if value in sent] == []
     assert sent.count("[ybs:secret:own-secret#") == len(VALUES)
     assert str(home) in sent

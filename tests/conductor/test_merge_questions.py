@@ -114,6 +114,7 @@ async def test_a_yes_counts_for_what_was_shown_and_nothing_beside_it(copies: Cop
     await copies.merge(overlay)
     assert len(copies.questions) == 2
     assert "+evil\n+fine" in copies.questions[1].preview.body.replace(" ", "")
+    assert copies.questions[1].preview.is_diff
     await use(overlay, "write_file", path=".envrc", content="other\n")
     (overlay.folder / ".envrc").chmod(0o755)
     await copies.merge(overlay)

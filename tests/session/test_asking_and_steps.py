@@ -1,5 +1,6 @@
 """ask_user and todo in whole sessions: who is told of them, what is asked, and what of the steps stays."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hosts import this_host
 from ybs.commands.open import SlashCommands
 from ybs.commands.registry import run_command
+from ybs.config.key_store import keep_key
 from ybs.core.events import ConfirmationAnswered, ConfirmationAsked
 from ybs.core.messages import ToolResult
 from ybs.core.ports import Answer, Question
@@ -83,6 +85,58 @@ async def test_every_frontend_is_asked_the_same(project: Path, monkeypatch: pyte
     assert guessed not in str(model.requests[1].messages)
     assert f"sh {guessed} [ybs:secret:own-secret#1]" in asked[0]
     assert asked == listed
+
+
+@pytest.mark.integration
+async def test_a_question_shows_what_a_trusted_project_calls_a_secret_and_hides_the_persons(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    run, own = "; touch ~/made #", "Zk3q9x7L" + "m2Vw4"
+    reach, editors_own, login = "make-everything-9x", "bin/make-everything-7y", "make-all-5z"
+    keep_key(this_host(), "mcp:docs", "h", json.dumps({"tokens": {"access_token": login}}))
+    monkeypatch.setenv("DEPLOY_TOKEN", own)
+    server = {"command": "true", "disabled": True, "env": {"DOCS_TOKEN": run}}
+    (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"docs": server}}))
+    provider = {"endpoint": "http://127.0.0.1:9/v1", "api_key": reach}
+    settings = {
+        "providers": {"theirs": provider},
+        "profiles": {"work": {"llm": {"api_key": reach}}},
+    }
+    (project / ".ybs.json").write_text(json.dumps(settings))
+    editors = {"e": {"command": "true", "disabled": True, "env": {"SOME_TOKEN": editors_own}}}
+    asked = list[str]()
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question.preview.body)
+        return Answer(is_allowed=False)
+
+    command = f"git log {own} {reach} {editors_own} {login} {run}"
+    read = call("run_shell", command=command)
+    session, model = opened(
+        project, read, "Done.", confirm=confirm, trust=True, mcp_servers=editors
+    )
+    async with session:
+        await session.send("hello")
+    assert asked == [command.replace(own, "[ybs:secret:own-secret#1]")]
+    sent = str(model.requests[1].messages)
+    assert not any(each in sent for each in (own, run, reach, editors_own, login))
+
+
+async def test_the_question_about_a_deletion_hides_what_that_about_an_edit_does(project: Path):
+    password, asked = "Tr0ub4dor-x9" + "Zq7kk", list[str]()
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question.preview.body)
+        return Answer(is_allowed=False)
+
+    (project / "app.ini").write_text(f"mode=a\nDB_PASSWORD={password}\n")
+    delete = call("delete_file", path="app.ini")
+    session, _ = opened(project, delete, "Done.", confirm=confirm)
+    async with session:
+        await session.send("clean up")
+    (body,) = asked
+    assert "\n-mode=a\n-DB_PASSWORD=[ybs:secret:" in body
+    assert password not in body
 
 
 async def test_where_nobody_is_there_the_model_is_told_so(project: Path):

@@ -352,6 +352,17 @@ async def test_a_long_text_names_nothing_outside_without_one_question(desk, proj
     assert desk.asked == []
 
 
+async def test_a_question_about_a_long_name_says_that_it_is_cut_and_shows_all_of_it(desk, home):
+    file = home / ("n" * 90) / "notes.md"
+    file.parent.mkdir()
+    file.write_text("a note\n")
+    desk.may_attach = False
+    await desk.text("one of many lines\n" * 12 + f"see @{file}")
+    (question,) = desk.asked
+    assert "n…" in question.preview.title
+    assert question.preview.body == str(file)
+
+
 async def test_what_was_asked_about_is_asked_about_again_where_the_words_come_back(desk, home):
     for name in ("notes.md", "other.md"):
         (home / name).write_text("a note\n")

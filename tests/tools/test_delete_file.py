@@ -27,6 +27,7 @@ async def test_a_file_is_deleted_after_its_content_was_shown(make_bench: Any, pr
     assert answered.output == "Deleted a."
     assert questions[0].preview.title == "Delete a"
     assert questions[0].preview.body == "--- a\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\n-two"
+    assert questions[0].preview.is_diff
     gone = FileChange(path="a", before="one\ntwo\n", after=None, removed=2)
     assert answered.result.changes == (gone,)
 

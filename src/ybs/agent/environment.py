@@ -267,7 +267,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
                 self.made.secrets = self.original.secrets.reading(self.roots)
             if self.made.secrets is None:
                 self.made.secrets = Secrets(
-                    self.host, self.config, self.roots, self.gate.confirm, self.is_attended
+                    self.loaded, self.roots, self.gate.confirm, self.is_attended
                 )
             return self.made.secrets
 

@@ -1,13 +1,18 @@
-"""The firewall of a session: each request and each tool result passes it, and the person hears of what it masked."""
+"""The firewall of a session: each request and each tool result passes it, and the person hears of what it masked.
+
+Secrets that are known beforehand keep where they come from. All of them are masked in what a model reads and what is written down; in a question hide
+only those of the person's own environment, key file and settings, never what a project, a plugin, an editor or a server calls a secret.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Raw
+from msgspec import Raw, Struct, structs
 
 from ybs.config.host import Host
-from ybs.config.key_store import keys_in_file
+from ybs.config.key_store import kept_keys
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
@@ -35,24 +40,21 @@ class Secrets:
 
     def __init__(
         self,
-        host: Host,
-        config: Config,
+        loaded: Loaded,
         roots: "Roots",
         ask: Confirm = nobody,
         is_attended: Callable[[], bool] = lambda: False,
         firewall: Firewall | None = None,
     ) -> None:
-        self._host, self._config, self._roots = host, config, roots
-        self.firewall = firewall or Firewall(
-            config.firewall, own_secrets(host.environ, _keys_in(host, config))
-        )
+        self._loaded, self._roots = loaded, roots
+        self.firewall = firewall or _firewall_of(loaded)
         self._told = len(self.firewall.report.rows)
         self._ask, self._is_attended = ask, is_attended
         self._was_unattended = False
 
     def reading(self, roots: "Roots") -> "Secrets":
         """Return the same firewall, for tools that work in other folders."""
-        made_by = (self._host, self._config, roots, self._ask, self._is_attended)
+        made_by = (self._loaded, roots, self._ask, self._is_attended)
         return Secrets(*made_by, firewall=self.firewall)
 
     def before(self, model: Model) -> FirewallModel:
@@ -128,10 +130,39 @@ class Secrets:
         return None if data is None else TextFile(data).text
 
 
+def _firewall_of(loaded: Loaded) -> Firewall:
+    host, config = loaded.host, loaded.config
+    keys, tokens = kept_keys(host)
+    known = own_secrets(host.environ, [*keys, *_keys_in(host, config)])
+    said = _persons(
+        config, "", {key for key, each in loaded.origins.items() if each.layer != "project"}
+    )
+    own = known if said is config else own_secrets(host.environ, [*keys, *_keys_in(host, said)])
+    others = [each for each in own_secrets({}, [*known, *tokens]) if each not in own]
+    return Firewall(config.firewall, own, others)
+
+
+def _persons(value: Any, key: str, own: Set[str]) -> Any:
+    """Return a part of the settings without what is not among the `own` values, by their dotted keys. The same where all of it is."""
+    if isinstance(value, Struct):
+        inner = structs.asdict(value)
+    elif is_object(value) and value:
+        inner = value
+    else:
+        return value if key in own else type(value)()
+    changed = dict[str, Any]()
+    for name, each in inner.items():
+        if (seen := _persons(each, f"{key}.{name}" if key else name, own)) is not each:
+            changed[name] = seen
+    if not changed:
+        return value
+    return structs.replace(value, **changed) if isinstance(value, Struct) else inner | changed
+
+
 def _keys_in(host: Host, config: Config) -> list[str]:
-    """Return the keys of the person's settings and key file, and the values of the variables that settings name for one."""
+    """Return the keys in settings, and the values of the variables that settings name for one."""
     entries = [*config.providers.values()]
-    keys = [config.llm.api_key, *(each.api_key for each in entries), *keys_in_file(host)]
+    keys = [config.llm.api_key, *(each.api_key for each in entries)]
     names = [each.api_key_env for each in entries]
     fields = {f"{n}_url": each.endpoint for n, each in enumerate((config.llm, *entries))}
     fields["database_url"] = config.gateway.database

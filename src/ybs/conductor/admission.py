@@ -234,7 +234,8 @@ class Admission:
             asked, effect, preview, subject
         )
         if isinstance(decision, Ask) and not self._is_confirmed(change, decision, reason):
-            preview = msgspec.structs.replace(preview, body=await asyncio.to_thread(show, change))
+            body = await asyncio.to_thread(show, change)
+            preview = msgspec.structs.replace(preview, body=body, is_diff=True)
             with self._gate.wishing(asked.id, "ask" if reason else "", reason):
                 decision = await self._gate.admit(asked, effect, preview, subject, emit)
         if isinstance(decision, Deny):

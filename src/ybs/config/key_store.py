@@ -72,10 +72,15 @@ def stored_key(host: Host, provider: str, server: str) -> str | None:
 
 def keys_in_file(host: Host) -> list[str]:
     """Return all keys in the file, and the tokens of logins, so that they can be masked."""
-    keys: list[str] = []
-    for key in _read(host).values():
-        keys += tokens_in(key) if key.startswith("{") else [key] * (key != IN_KEYRING)
-    return keys
+    keys, tokens = kept_keys(host)
+    return keys + tokens
+
+
+def kept_keys(host: Host) -> tuple[list[str], list[str]]:
+    """Return the keys in the file, which the person gave, and the tokens of logins, which are what a server likes."""
+    kept = _read(host).values()
+    keys = [key for key in kept if key != IN_KEYRING and not key.startswith("{")]
+    return keys, [token for key in kept if key.startswith("{") for token in tokens_in(key)]
 
 
 def tokens_in(login: str) -> list[str]:

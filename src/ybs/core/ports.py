@@ -92,12 +92,16 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute."""
+    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute.
+
+    `is_diff`: the body is a unified diff, or several; secrets of the files as they are can be hidden in it, since nothing runs what it takes away.
+    """
 
     title: str
     body: str = ""
     paths: tuple[str, ...] = ()
     said: str = ""  # what another program says of its call, in words of its own
+    is_diff: bool = False
 
 
 class Tool(Protocol):

@@ -148,7 +148,7 @@ class Attacher:
         if names:
             self._say("info", f"Attached: {', '.join(names)}")
         if finder.passed_over:
-            shown = ", ".join(each[:_LONGEST_NAME] for each in finder.passed_over[:_MOST_MISSING])
+            shown = ", ".join(_short(each) for each in finder.passed_over[:_MOST_MISSING])
             text = (
                 f"Not attached, as you had not typed it in the message that was taken back: {shown}"
             )
@@ -218,10 +218,10 @@ class Attacher:
         names = [self._workspace.roots.show(each.path) for each in targets]
         names += [":".join(each) for each in addresses]
         count = len(names) - _MOST_MISSING
-        shown = ", ".join(quoted(each[:_LONGEST_NAME]) for each in names[:_MOST_MISSING])
+        shown = ", ".join(quoted(_short(each)) for each in names[:_MOST_MISSING])
         shown += f" and {count} more" * (count > 0)
         title = f"attach {shown} to your words, which go to the model's provider"
-        body = "\n".join(names) * (count > 0)
+        body = "\n".join(names) * (count > 0 or len(max(names, key=len)) > _LONGEST_NAME)
         answer = await self._ask(_question(title, body=body, warnings=(UNSURE,)))
         if not answer.is_allowed:
             why = "Not attached, as others may have named it and it lies outside of the project"
@@ -385,7 +385,7 @@ class AttachmentFinder:
             return  # a resource of an MCP server, whose address may end as a file does
         folder, slash, _ = name.partition("/")
         if (slash and folder and self._exists(folder)) or looks_like_path(name):
-            shown = f"@{shown_name(name)}"[:_LONGEST_NAME]
+            shown = _short(f"@{shown_name(name)}")
             if shown not in self.missing:
                 self.missing.append(shown)
 
@@ -428,6 +428,11 @@ def picture(roots: Roots, path: Path) -> ToolOutput:
         raise ToolError(f"{shown} is not a PNG, JPEG, GIF or WebP picture")
     image, pixels = image_of(data, max(status.st_size, len(data)), media_type, shown)
     return ToolOutput(output="", summary=f"{shown}: {pixels}", images=(image,))
+
+
+def _short(name: str) -> str:
+    """Return a name; a long one cut, with a sign that says so."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
 
 def _question(title: str, *, body: str = "", warnings: tuple[str, ...] = ()) -> Question:

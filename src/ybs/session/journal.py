@@ -14,7 +14,6 @@ from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Emit, Event
 from ybs.core.ports import Guard, Turn
-from ybs.security.firewall.structs import masked_question
 from ybs.session.masking import mask, masked_event
 from ybs.transcripts.line import lines_in
 from ybs.transcripts.replay import Replay
@@ -163,12 +162,11 @@ class Journal:
         return clean
 
     def masked(self, state: events.StateChanged) -> events.StateChanged:
-        """Return where a session stands with its secrets masked."""
-        if not (state.questions or state.waiting or state.steps):
+        """Return where a session stands with its secrets masked; its questions have been masked before they were asked."""
+        if not (state.waiting or state.steps):
             return state
-        firewall = self._firewall()
-        asked = tuple(masked_question(firewall, each) for each in state.questions)
-        return replace(mask(firewall, replace(state, questions=())), questions=asked)
+        shown = mask(self._firewall(), replace(state, questions=()))
+        return replace(shown, questions=state.questions)
 
     def _add_others(self, event: Event, clean: Event, agent: str, started_by: str) -> None:
         """Write down what a sub-agent tells, which is not part of the conversation."""

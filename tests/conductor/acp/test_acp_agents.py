@@ -242,6 +242,7 @@ async def test_a_question_names_the_files_and_the_agents_words_stand_beside_it(
     removal, folder, edit, command = (each.preview for each in scene.asked)
     assert removal.title == "Delete a"
     assert removal.body == "--- a\n+++ /dev/null\n@@ -1 +0,0 @@\n-old"
+    assert [each.is_diff for each in (removal, edit, command)] == [True, False, False]
     says = "it says of it: 'look at README.md, and delete nothing'"
     assert scene.asked[0].reason == says
     assert (folder.title, folder.body) == (
@@ -268,6 +269,7 @@ async def test_new_files_and_those_that_are_there_are_judged_each_as_what_they_a
     (asked,) = scene.asked
     assert asked.preview.title == "Edit a (+1 -1), Edit c (+2 -2)"
     assert asked.preview.body.endswith("-one\n-two\n+1\n+2")
+    assert asked.preview.is_diff
 
 
 async def test_what_is_agreed_to_is_what_was_shown_whatever_the_file_holds_by_then(

@@ -11,7 +11,6 @@ from secrets_corpus.shapes import FRAMES, tokens
 
 from ybs.core.events import Event, ToolFinished, UserSaid
 from ybs.core.messages import Text, ToolCall
-from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Preview, Question
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import _masked, has_rest_of_key, masked, masked_question
@@ -86,22 +85,33 @@ SIGNS = "kV9$tQ2&" + "xLm7Rw4z"
 BRAINTREE = "access_token$production$" + "x7rt2mqpkd4w9z3v" + "$" + "0f3a9c7e" * 4
 
 
-@pytest.mark.parametrize("is_open", [False, True])
-def test_of_a_diff_in_a_question_only_what_would_be_new_is_shown_as_a_shell_reads_it(is_open: bool):
+def asked(body: str, *, is_diff: bool = True) -> str:
+    """Return how a question shows its body."""
+    question = Question(
+        call=ToolCall(id="1", name="x"),
+        effect="write",
+        preview=Preview(title="T", body=body, is_diff=is_diff),
+    )
+    return masked_question(Firewall(), question).preview.body
+
+
+def test_of_a_diff_in_a_question_only_what_would_be_new_is_shown_as_a_shell_reads_it():
     url = f"postgres://u:{SIGNS}@db/x"
     body = f" DATABASE = '{url}'\n-KEY = '{BRAINTREE}'\n+NEW = '{url}'"
-
-    def shown(effect: str) -> str:
-        if is_open:
-            return masked_question(
-                Firewall(), OpenQuestion(id="1", name="x", title="T", preview=body, effect=effect)
-            ).preview
-        call = ToolCall(id="1", name="x")
-        asked = Question(call=call, effect=effect, preview=Preview(title="T", body=body))
-        return masked_question(Firewall(), asked).preview.body
-
-    context, removed, added = shown("edit").split("\n")
+    context, removed, added = asked(body).split("\n")
     assert not any(part in context for part in (SIGNS[:5], SIGNS[-8:]))
     assert BRAINTREE[24:] not in removed
     assert SIGNS in added  # it could be a command, and what ends it says where an address leads
-    assert SIGNS in shown("execute").split("\n")[0]
+    assert SIGNS in asked(body, is_diff=False).split("\n")[0]
+
+
+def test_a_diff_hides_a_private_key_of_the_file_and_none_that_would_be_new(key: str):
+    lines = key.splitlines()
+    begin, *body, end = lines
+    removed = asked("\n".join(["--- a.pem", "+++ /dev/null", "@@ -1,9 +0,0 @@", *(f"-{e}" for e in lines)]))  # fmt: skip
+    assert removed.startswith(
+        "--- a.pem\n+++ /dev/null\n@@ -1,9 +0,0 @@\n-[ybs:secret:private-key#1]\n"
+    )
+    assert not any(line in removed for line in body)
+    new = "\n".join(f"+{line}" for line in (begin, "cp a ~/thesis-final-version", *body, end))
+    assert asked(new) == new

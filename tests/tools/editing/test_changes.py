@@ -34,7 +34,7 @@ def test_a_preview_says_what_happens_to_the_file(before, replacements, overlooke
         replacements=replacements,
         overlooked=overlooked,
     )
-    assert edit.preview == Preview(title=title, body=diff.text, paths=("/p/a.py",))
+    assert edit.preview == Preview(title=title, body=diff.text, is_diff=True, paths=("/p/a.py",))
 
 
 @every_row(

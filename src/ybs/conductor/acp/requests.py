@@ -175,6 +175,7 @@ class _Permission:
             return Preview(
                 title=", ".join(each.title for each in shown),
                 body="\n".join(each.body for each in shown),
+                is_diff=True,
                 paths=tuple(path for each in shown for path in each.paths),
             )
         found = self._found()
@@ -182,7 +183,7 @@ class _Permission:
         paths = tuple(shown_name(str(path)) for path in found)
         if self.effect == "delete" and found:
             body = "\n".join(map(self._removal, wish.paths))
-            return Preview(title=f"Delete {names}", body=body, paths=paths)
+            return Preview(title=f"Delete {names}", body=body, is_diff=True, paths=paths)
         if names and self.effect in _VERBS:
             return Preview(title=f"{_VERBS[self.effect]} {names}", paths=paths)
         body = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()

@@ -101,7 +101,7 @@ class Sessions:
         """What masks secrets: also those that were written down before ybs knew them for such."""
         from ybs.agent.secrets import Secrets
 
-        return Secrets(self.loaded.host, self.loaded.config, self.roots).firewall
+        return Secrets(self.loaded, self.roots).firewall
 
     def cleaned(self, saved: "Saved") -> "Saved":
         """Mask the secrets in a title."""

@@ -1,4 +1,9 @@
-"""The firewall of a session: finds secrets in a text and puts placeholders in their place."""
+"""The firewall of a session: finds secrets in a text and puts placeholders in their place.
+
+In a question nothing that a shell would run may stand behind a placeholder. So what others made known hides nothing there: no value of a
+project, a plugin, an editor or a server, nothing that was learned in the session, and no frame of a key, which any text can have. What
+hides is one word of plain signs: a secret of the person's own, or a token of a published format.
+"""
 
 import re
 from bisect import bisect_right
@@ -25,7 +30,7 @@ from ybs.security.firewall.engine import (
 )
 from ybs.security.firewall.leaves import Leaves, joined
 from ybs.security.firewall.report import SecretsReport
-from ybs.security.firewall.rules import ASSIGNED, KINDS, OWN, PRIVATE_KEY, guessed_kinds
+from ybs.security.firewall.rules import ASSIGNED, KINDS, OWN, guessed_kinds
 from ybs.security.firewall.vault import Vault, is_placeholder
 from ybs.security.firewall.views import SEPARATOR, TextView
 
@@ -82,9 +87,9 @@ _APART = SEPARATOR.decode()
 #: How many encodings are undone one after the other, and how much of each layer but the first is decoded for a text of some bytes.
 _DEPTH = 3
 _MOST_TIMES, _LEAST_ROOM = 3, 4_096
-#: What in a question ends what may be hidden, nothing that a shell reads; and words of private keys.
+#: What in a question ends what may be hidden of a token, and the one word that a secret of the person's own is: nothing that a shell reads.
 _PLAIN_ENDS = lazy(rb"[^A-Za-z0-9_.~%+=-]")
-_KEY_WORDS = lazy(rb"[\w+=-]{16,}")
+_PLAIN_WORD = lazy(rb"[A-Za-z0-9_.~%+=/:@,-]+")
 #: A name or value in JSON: what is between its quotes, or a number.
 _LEAF = lazy(r'"([^"\\]*(?:\\.[^"\\]*)*)"|-?[0-9][0-9.eE+-]*')
 _ESCAPE = lazy(r"(?:\\u[dD][89abAB]..)?\\(?:u....|.)")
@@ -107,7 +112,8 @@ class _Search:
 
     def __init__(self, engine: RuleEngine, vault: Vault, room: int, *, is_question: bool) -> None:
         self._engine, self._room, self._is_question = engine, room, is_question
-        self._vault, self._known, self._parts = vault, list(vault.known()), vault.parts()
+        self._vault, self._parts = vault, vault.parts()
+        self._known = list(vault.persons() if is_question else vault.known())
 
     def spans(self, data: bytes) -> list[Span]:
         """Return the secrets of a text."""
@@ -127,9 +133,10 @@ class _Search:
     def _spans_in(self, text: _Text, cores: list[tuple[int, int]]) -> list[Span]:
         """Return the secrets that stand in a text as it is; of joined lines only tokens count."""
         data = text.data
-        text.plain = [*exact(data, self._known), *self._vault.older_spans(data)]
+        text.plain = exact(data, self._known)
         found: list[Span] = []
-        if not self._is_question:  # a part may be the name of a program
+        if not self._is_question:  # what was learned may be the name of a program
+            text.plain += self._vault.older_spans(data)
             found = [*exact(data, self._parts), *self._vault.key_spans(data)]
         if text.view is not None and text.last == LINES:
             joints = text.view.joints()
@@ -189,12 +196,13 @@ class Firewall:
         self,
         settings: FirewallSettings | None = None,
         own: Iterable[str] = (),
+        others: Iterable[str] = (),
         *,
         asks_for: "Firewall | None" = None,
     ) -> None:
-        """`asks_for`: this one is for what a person is asked by the session of that one; see `asking`."""
+        """`own` and `others` as in `Vault`. `asks_for`: this one is for what a person is asked by the session of that one; see `asking`."""
         self._settings = settings or FirewallSettings()
-        self.vault: Vault = deepcopy(asks_for.vault) if asks_for else Vault(own)
+        self.vault: Vault = deepcopy(asks_for.vault) if asks_for else Vault(own, others)
         self.report = SecretsReport()
         self.engine = engine_of(self._settings.sensitivity)
         self._allowed: AllowList = (
@@ -206,9 +214,9 @@ class Firewall:
         self._hides_code = asks_for is None
 
     def asking(self) -> "Firewall":
-        """Return a firewall for what a person is asked to allow: it hides the person's own secrets and published formats.
+        """Return a firewall for what a person is asked to allow: it hides the person's own secrets and published formats, each a word of plain signs.
 
-        What only the words around it say to be a secret is shown: any file can say that of a host or of a script's name.
+        What only the words around it say to be a secret is shown: any file can say that of a host or of a script's name, or frame it as a key.
         It keeps what it finds to itself, since that may be the first part of a value.
         """
         return Firewall(self._settings, asks_for=self)
@@ -367,22 +375,24 @@ class Firewall:
     def _mask_across(self, data: Any, place: str) -> Any:
         """Mask the parts of secrets that stand in several texts."""
         leaves = Leaves(data)
-        texts, is_changed = leaves.texts, False
-        for order in leaves.runs():
-            whole = "\n".join(texts[number] for number in order)
-            sizes = [len(texts[number]) for number in order]
-            for finding in reversed(self.find(whole)):  # so that the places before it stay right
-                parts = [*_parts_of(finding, sizes)]
-                if len(parts) < 2:
-                    continue
-                secret = whole[finding.start : finding.end]
-                placeholder = self.vault.placeholder(finding.kind, secret)
-                self.report.add(finding.kind, place, placeholder)
-                for index, start, end in parts:
-                    text = texts[order[index]]
-                    texts[order[index]] = text[:start] + placeholder + text[end:]
-                is_changed = True
-        return leaves.rebuilt() if is_changed else data
+        is_changed = [self.mask_run(leaves.texts, order, place) for order in leaves.runs()]
+        return leaves.rebuilt() if any(is_changed) else data
+
+    def mask_run(self, texts: list[str], order: Sequence[int], place: str = "") -> bool:
+        """Mask, in place, the parts of secrets that stand in several of the texts with these numbers; return whether there were any."""
+        whole = "\n".join(texts[number] for number in order)
+        sizes, is_changed = [len(texts[number]) for number in order], False
+        for finding in reversed(self.find(whole)):  # so that the places before it stay right
+            parts = [*_parts_of(finding, sizes)]
+            if len(parts) < 2:
+                continue
+            placeholder = self.vault.placeholder(finding.kind, whole[finding.start : finding.end])
+            self.report.add(finding.kind, place, placeholder)
+            for index, start, end in parts:
+                text = texts[order[index]]
+                texts[order[index]] = text[:start] + placeholder + text[end:]
+            is_changed = True
+        return is_changed
 
     def _mask_each(self, data: Any, place: str) -> Any:
         """Mask each text in plain data. Names of members are part of what says that a text is a secret."""
@@ -499,14 +509,11 @@ def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:
 
 
 def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield what a question hides: the person's own secrets, what tokens of published formats begin with, and of private keys each long word."""
+    """Yield what a question hides: the person's own secrets that are one plain word, and what tokens of published formats begin with."""
     for start, end, kind in spans:
         if kind == OWN:
-            yield start, end, kind
-        elif kind == PRIVATE_KEY:
-            if b"----" in data[start:end]:  # else the words around it said so
-                words = _KEY_WORDS().finditer(data, start, end)
-                yield from ((*found.span(), kind) for found in words)
+            if _PLAIN_WORD().fullmatch(data, start, end):
+                yield start, end, kind
         elif kind not in guessed_kinds():
             found = _PLAIN_ENDS().search(data, start, end)
             stop = found.start() if found else end

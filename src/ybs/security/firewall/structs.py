@@ -8,14 +8,12 @@ from msgspec import DecodeError, Raw, Struct, json, structs
 
 from ybs.core.lazy import lazy
 from ybs.core.messages import Image, Text, Thinking
-from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Question
 from ybs.security.firewall.leaves import joined
 from ybs.security.firewall.masking import LONGEST_MEMBER, Firewall, member_text, written
 from ybs.security.firewall.rules import FRAME_SIGNS, key_frame
 
 _T = TypeVar("_T")
-_Q = TypeVar("_Q", Question, OpenQuestion)
 _QUESTION = "a question"
 #: Most fields are of these, which hold no text.
 _WORDLESS = frozenset((bool, float, int, type(None)))
@@ -48,24 +46,25 @@ def masked(firewall: Firewall, value: _T, place: str = "") -> _T:
     return value
 
 
-def masked_question(firewall: Firewall, question: _Q) -> _Q:
+def masked_question(firewall: Firewall, question: Question) -> Question:
     """Return a question with placeholders for the person's own secrets and published formats; of a diff, for all secrets but in what would be new."""
-    if question.effect in ("write", "edit"):
-        question = _with_masked_diff(firewall, question)
+    preview = question.preview
+    if preview.is_diff:
+        body = _masked_diff(firewall, preview.body)
+        question = structs.replace(question, preview=structs.replace(preview, body=body))
     return masked(firewall.asking(), question, _QUESTION)
 
 
-def _with_masked_diff(firewall: Firewall, question: _Q) -> _Q:
-    """Mask what a diff shows of a file as it is."""
-    preview = question.preview
-    body = preview if isinstance(preview, str) else preview.body
+def _masked_diff(firewall: Firewall, body: str) -> str:
+    """Mask what a diff shows of a file as it is: each line, and what stands in several, as a private key does."""
+    lines = body.split("\n")
+    old = [number for number, line in enumerate(lines) if line[:1] != "+"]
+    texts = [line[1:] for line in lines]
     with firewall.unreported():
-        lines = [e if e[:1] == "+" else firewall.mask(e, _QUESTION) for e in body.split("\n")]
-    shown = "\n".join(lines)
-    is_text = isinstance(preview, str)
-    return structs.replace(
-        question, preview=shown if is_text else structs.replace(preview, body=shown)
-    )
+        firewall.mask_run(texts, old, _QUESTION)
+        for number in old:
+            lines[number] = firewall.mask(lines[number][:1] + texts[number], _QUESTION)
+    return "\n".join(lines)
 
 
 def is_clean(firewall: Firewall, value: Struct) -> bool:

@@ -75,12 +75,15 @@ _LEAST_RANDOM = 12
 
 
 class Vault:
-    """Values and their placeholders. `own` are secrets that are known beforehand."""
+    """Values and their placeholders. Known beforehand are the person's `own` secrets, and `others`, which somebody else gave: a project, a plugin, an editor, a server."""
 
-    def __init__(self, own: Iterable[str] = ()) -> None:
-        self._own: dict[bytes, None] = {}
+    def __init__(self, own: Iterable[str] = (), others: Iterable[str] = ()) -> None:
+        #: Each form of what is known beforehand, and whether it is the person's own.
+        self._own: dict[bytes, bool] = {}
         for value in own:
-            self._own |= dict.fromkeys(_forms(value))
+            self._own |= dict.fromkeys(_forms(value), True)
+        for form in chain.from_iterable(map(_forms, others)):
+            self._own.setdefault(form, False)
         self._placeholders: dict[str, str] = {}
         self._values: dict[str, str] = {}
         self._parts: dict[bytes, str] = {}
@@ -101,11 +104,11 @@ class Vault:
             self.keep(new)
 
     def keep(self, values: Iterable[str]) -> None:
-        """Take more secrets that are known beforehand."""
+        """Take more secrets that are known beforehand, and that somebody else gave."""
         for value in values:
-            forms = dict.fromkeys(_forms(value)) if len(value) >= LEAST_OWN else {}
+            forms = dict.fromkeys(_forms(value), False) if len(value) >= LEAST_OWN else {}
             if not forms.keys() <= self._own.keys():
-                self._own |= forms
+                self._own = forms | self._own
                 self._learned += 1
 
     def placeholder(self, kind: str, value: str) -> str:
@@ -142,6 +145,10 @@ class Vault:
                     value.encode("utf-8", "surrogatepass"),
                     placeholder.split(":")[2].split("#")[0],
                 )
+
+    def persons(self) -> Iterator[tuple[bytes, str]]:
+        """Yield the person's own secrets that are known beforehand, with their kind."""
+        return ((form, OWN) for form, is_persons in self._own.items() if is_persons)
 
     def keep_parts(self, kind: str, parts: Iterable[bytes]) -> None:
         """Take more parts of values for secrets, each wherever it stands."""

@@ -51,7 +51,8 @@ class DeleteFile(BuiltInTool):
         except OSError as error:
             raise failure(error, shown) from error
         self._shown[arguments] = _mark(status)
-        return Preview(title=f"Delete {quoted(shown)}", body=body, paths=(shown_name(str(path)),))
+        paths = (shown_name(str(path)),)
+        return Preview(title=f"Delete {quoted(shown)}", body=body, is_diff=True, paths=paths)
 
     async def run(
         self, arguments: DeleteFileArguments, print_live: Callable[[str], None]

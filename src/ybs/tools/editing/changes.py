@@ -39,6 +39,7 @@ class FileEdit(Struct, frozen=True, kw_only=True):
         return Preview(
             title=f"{verb} {quoted(self.shown)} ({self.diff.counts}){self.fuzzy}",
             body=self.diff.text,
+            is_diff=True,
             paths=(shown_name(str(self.path)),),
         )
 

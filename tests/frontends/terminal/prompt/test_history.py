@@ -222,6 +222,31 @@ async def test_words_that_were_taken_back_are_not_written_down_whichever_way_the
     assert texts(path) == ["typed @mine.py", "hi there", "and @mine.py"]
 
 
+async def test_what_only_words_name_that_came_back_to_the_prompt_is_not_written_down(path: Path):
+    kept = LineHistory(path)
+    draft = PromptDraft(kept, lambda words: None)
+
+    def take(text: str) -> None:
+        draft.text = text
+        kept.write_down(draft.take())
+
+    take("as @mine.py")
+    take("/fix login fails, see @~/private.txt with a token")  # data, as arguments are
+    draft.give("Fix this: login fails, see @~/private.txt with a token")  # it was not sent
+    draft.delete_before_cursor(len(" with a token"))
+    kept.write_down(draft.take())
+    take("typed beside it")
+    draft.give("as @mine.py")  # it was typed, and no turn has read it
+    kept.write_down(draft.take())
+    draft.text = "half a line"
+    draft.give("a line of another terminal: @~/hidden.txt")
+    draft.keep()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    command = "/fix login fails, see @~/private.txt with a token"
+    assert texts(path) == ["as @mine.py", command, "typed beside it", "as @mine.py"]
+
+
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:
     for is_on in (True, False):
         environment = SimpleNamespace(

@@ -1,4 +1,7 @@
-"""The draft: the line that is being typed, with folded pastes, what was sent before, and what was put aside."""
+"""The draft: the line that is being typed, with folded pastes, what was sent before, and what was put aside.
+
+Words that nobody types come in by `give` alone, which notes what only they name: no line that names it is written down as typed.
+"""
 
 import re
 from collections.abc import Callable
@@ -14,7 +17,7 @@ from ybs.session.mentions import named_in, paths_in
 _BROKEN = re.compile("[\ud800-\udfff]")
 #: A text of more characters is folded whole, whoever wrote it.
 MOST_EDITED = 100_000
-#: Behind words that nobody has touched since they were put here, one of these begins a command in their place.
+#: Behind words that nobody has touched since they were put here, one of these begins a command in their place. Behind it names are data.
 _ORDERS = ("/", "!")
 
 
@@ -27,8 +30,8 @@ class PromptDraft(Buffer):
         self.lines = history
         self._say = say
         self._aside = self._given = ""
-        #: What only words name that were taken back.
-        self._taken_back: set[str] = set()
+        #: What only words name that were put here.
+        self._only_given: set[str] = set()
         self._place: tuple[int, int] | None = None
 
     @property
@@ -64,12 +67,12 @@ class PromptDraft(Buffer):
                 self.lines.write_down(written)
 
     def _written(self, text: str) -> str:
-        """Return how a text is written down; nothing where it names what only words name that were taken back.
+        """Return how a text is written down; nothing where it names what only words name that were put here.
 
         Another session could not tell that the person never typed it, however it came here again.
         """
         label = self.pastes.label(text)
-        is_own = not self._taken_back or self._taken_back.isdisjoint(
+        is_own = not self._only_given or self._only_given.isdisjoint(
             paths_in(named_in(label, most=None))
         )
         return label if is_own else ""
@@ -85,6 +88,7 @@ class PromptDraft(Buffer):
 
     def give(self, text: str) -> None:
         """Put words before the draft, where the cursor then is behind all; only what was pasted is folded."""
+        self._only_given |= paths_in(named_in(text, most=None)) - self._named_before()
         text = self.pastes.fold_known(text)
         self.set(
             text if len(text) <= MOST_EDITED else self.pastes.fold(text, self.text), keeps=True
@@ -95,12 +99,12 @@ class PromptDraft(Buffer):
         """Put words that were taken back into the prompt, unless something else is typed there already."""
         if not self.text:
             self.give(text)
-            self._taken_back |= paths_in(named_in(text, most=None)) - self._named_before()
 
     def _named_before(self) -> set[str]:
-        """Return what the lines before this one name."""
-        lines = (line for line in self.lines.get_strings() if "@" in line or "/" in line)
-        return {path for line in lines for path in paths_in(named_in(line))}
+        """Return what the lines before this one name, but for commands, whose arguments name nothing."""
+        lines = (each for each in self.lines.get_strings() if "@" in each or "/" in each)
+        said = (each for each in lines if not each.startswith(_ORDERS))
+        return {path for each in said for path in paths_in(named_in(each))}
 
     def insert_text(
         self, data: str, overwrite: bool = False, move_cursor: bool = True, fire_event: bool = True
