@@ -152,6 +152,16 @@ held since, by the test that plays it.
 | "always" for `pip install *` with the network, then `--proxy HOST:PORT`, `--index-url`, `--registry`; for `go mod *`, then `go mod download HOST.DOMAIN/module` | were covered: held by `tests/security/test_scopes.py` |
 | deny rules `git push *` and `git --no-pager push`, `git -C . push`, `kubectl -n x delete` | were not covered: held by `tests/security/test_rules.py` |
 | a file of the repository that gives a host's or a script's name to `A_TOKEN=`, so that the question about a command hides it (`ybs attach`, page, chats, `ybs mcp serve`) | it was hidden: a question hides only your own secrets and tokens of published formats, and the same in all frontends: held by `tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py` |
+| a token of a trusted project's `.mcp.json` (`; touch ~/x #`), of a server that is switched off too, in a command that is to run outside of the sandbox | it was hidden in the question: values keep where they come from, and only those of the person's own environment, settings and key file hide there; held by `tests/session/test_asking_and_steps.py`, `tests/security/firewall/test_masking.py` |
+| the same by `providers` and `profiles` of a trusted project, a server that an editor brings, a login's token that its server handed out | read, not played, in the old code; held by `tests/session/test_asking_and_steps.py` |
+| a secret of the person's own that a shell reads as more than one word, in a question | it is shown; held by `tests/security/firewall/test_masking.py` |
+| a command whose lines stand between the frame of a private key, in an untrusted clone | its words of 16 and more signs were hidden in the question: no frame of a key hides anything there; held by `tests/security/firewall/test_masking.py` |
+| a file with a key that the model has not read, in the diff of an edit or a deletion | the lines of the key are hidden, as they stand in the file; held by `tests/security/firewall/test_structs.py` |
+| `delete_file` of a file with passwords, also by another agent and in a merge | the question showed what that about an edit hides: who makes a diff says that it is one; held by `tests/session/test_asking_and_steps.py`, `tests/conductor/acp/test_acp_agents.py`, `tests/conductor/test_merge_questions.py` |
+| an MCP server's or another tool's call that writes, with a program's name in its arguments behind `token:` | it was hidden as in a diff (found beside the others): only a diff is masked as one; held by `tests/security/firewall/test_structs.py` |
+| a command's filled text with an `@path` from its arguments that was not sent and comes back to the prompt, Up in the next session | it was written down as typed, and the file was attached unasked: words come into the prompt by one way, which notes what only they name; held by `tests/frontends/terminal/prompt/test_history.py` |
+| a line of another frontend that `ybs attach` takes back into its prompt, then Up in the next session | as above (the same way in); held by `tests/frontends/terminal/prompt/test_history.py` |
+| a very long address of a resource in the question about attachments | its end was cut without a sign: it has one, and stands whole below; held by `tests/session/test_mentions.py` |
 
 ### What runs later
 
@@ -268,6 +278,10 @@ held since, by the test that plays it.
 | what a program leaves in the copy that another project's program has next: a file written in place with its time set back, one replaced, a folder exchanged for a link or closed to reading, a hard link, a pipe | is removed or copied anew; without a process namespace (Landlock, macOS) all of it is: held by `tests/security/test_copied_homes.py` |
 | `OLDPWD` in the environment of own programs that start outside of a project | named the project: unset: held by `tests/security/test_own_programs.py` |
 | a formatter of yours as a hook, and a file in another work tree of a trusted repository, or in a submodule beside a trusted folder, that was added | ran the code beside it: held by `tests/security/test_own_programs.py` |
+| a link in a clone that is not trusted (`docs -> ../Documents`), where the entry of a server of the person's own, of a plugin or of an editor names `${YBS_PROJECT_DIR}/docs`; a folder on the way, a script below it, `write`, `.git/hooks` behind a link, `"project": "none"` | the server read, or changed, what the link led to, unasked: no server is started by a link that a project may have put there: held by `tests/tools/mcp/test_launching.py`, `tests/session/test_mcp.py`, `tests/security/test_steps.py` |
+| the same link named by its whole path in `needs.read` of a tool of the person's own, in the command of a hook with `"sandbox": true`, in `ybs mcp add --write`, `--add-dir`, `/add-dir`, `/sandbox write`, `safety.sandbox_allowed_paths` | opened what it led to: held by `tests/tools/external/test_tool.py`, `tests/session/test_user_hooks.py`, `tests/frontends/subcommands/test_mcp.py`, `tests/session/test_checking.py`, `tests/commands/test_folders.py` |
+| a link that a server of the person's own puts in a folder that its `write` names, and that its arguments name | is not followed: held by `tests/tools/mcp/test_launching.py` |
+| `${VIRTUAL_ENV:-~/Documents}` in the entry of a project's server, trusted with the variable set and started without it; `${OLDPWD}`, whose value is another one at each start | was shown what the question had not listed: a variable of the person's opens nothing to a project's server: held by `tests/tools/mcp/test_launching.py`, `tests/trust/test_shown.py` |
 
 ### Trust in a project
 
@@ -315,13 +329,17 @@ held since, by the test that plays it.
 | folders that an entry of a project's server names by variables (`${HOME}/Documents`, `${YBS_PROJECT_DIR}/../other`) | were shown to it, and not listed: listed: held by `tests/trust/test_shown.py` |
 | a provider of a project's under the name that a key of yours is saved for, at another path of its server; `Host` among the headers of a project's MCP server | got the key; sent a granted variable to another server: held by `tests/trust/test_grants.py`, `tests/tools/mcp/test_settings.py` |
 | a link's title, a comment or a definition of Markdown in what a project asks for, in an editor's `/trust` | was not drawn: held by `tests/frontends/test_markdown.py` |
-| a model's name by an untrusted project's `llm.model`, or by the model to `delegate`, as `m;touch$IFS/x`, for a program of `cli_agents` that a shell starts | ran outside, before trust: such a name is ignored: held by `tests/trust/test_project_settings.py`, `tests/conductor/test_delegation.py` |
+| a model's name by an untrusted project's `llm.model`, or by the model to `delegate`, as `m;touch$IFS/x`, for a program of `cli_agents` that a shell starts | ran outside, before trust: such a name is refused, after trust too: held by `tests/trust/test_project_settings.py`, `tests/conductor/test_delegation.py` |
 | a trusted project's tool with the name of one of yours that is off, broken or asked at that moment; one that needs more than the question about trust could show, and a rule of yours for its name; a project that names your folder of tools as its own | took the name, and ran by your rule: held by `tests/tools/external/test_catalogue.py` |
 | a trusted project's MCP server with the name of one of yours that cannot be used (`"type": "ws"`), and a rule of yours for its tools | took the name and ran by the rule: held by `tests/tools/mcp/test_settings.py` |
 | a trusted project's server `uvx`, where `uvx` lies in `~/bin` beside scripts of the person's; a program of the person's whose first line names another one | saw all of that folder, which the question did not list: held by `tests/tools/mcp/test_launching.py`, `tests/trust/test_shown.py` |
 | trust in a folder below a repository (an archive unpacked in `~/code`, where `~/code` is one), and another archive at its path later; rules and "always" that are kept for it; the folder moved away and back; the same folder below another repository | was trusted, and the person's own hook ran its code outside the sandbox: a folder below a repository is told by when it was made, and the repository around it has to be the same: held by `tests/trust/test_decision.py`, `tests/trust/test_project_rules.py` |
 | the yes to commits, after the repository was restored from a backup | held, nobody is asked: the `.git` at the top is told by when the repository began (`tests/git/test_consent.py`) |
 | a trusted program of 30 MB, changed by one byte | the trust ends: held by `tests/trust/test_reach.py` |
+| a `.tool.json` of a trusted project in an odd form (a list, a key twice, a byte order mark, other types, another case, too large, nested deeply), in `tools`, `.ybs/tools` or beside a program that `tools.external` names in another folder, and a rule of yours for its name | the question about trust showed no needs, the tool had them, and the rule covered its calls: the question and the session take them from one reader; what that cannot read makes no tool, and is said: held by `tests/tools/external/test_catalogue.py` |
+| a `.tool.json` in a folder of yours that a trusted project's settings name, and a rule of yours for its name | the rule covered it, although the question had shown no needs: asked about: held by `tests/tools/external/test_catalogue.py` |
+| a `.tool.json` of a plugin that is a list; a program that is described and cannot be run; names in the front matter of a plugin's skills and kinds that are not those of their files | `ybs plugin add` said "ignored" of a tool that was used, and named skills and kinds otherwise than the session: held by `tests/session/test_plugin_folders.py` |
+| a trusted project's MCP server with a list as `command` and an object as `args` (`{"server.py": ""}`), whose keys it was started with | `server.py` was not bound to the trust, and could change later; a folder named so was shown to the server and not listed: such an entry is not used: held by `tests/tools/mcp/test_settings.py` |
 
 ### Other agents and sub-agents
 
@@ -339,7 +357,7 @@ held since, by the test that plays it.
 
 | attempt | result |
 |---|---|
-| `llm.model: data/assistant` of an untrusted repository | the local model's server opened that file: held by `tests/providers/local/test_models.py` |
+| `llm.model: data/assistant` of a trusted repository | the local model's server opened that file: held by `tests/providers/local/test_models.py` |
 | a project's `llm.model` with a slash, with a file of that name in the project | was loaded by the local engine: it is a name: held by `tests/providers/local/test_models.py` |
 | a project's `llm.model` that Ollama passes on to its cloud | the words left the machine: such a name is ignored: held by `tests/trust/test_project_settings.py` |
 | `ybs models list` and `/model`, another program at the usual port of vLLM or LM Studio | got their key: held by `tests/providers/test_reachable.py` |
@@ -349,6 +367,13 @@ held since, by the test that plays it.
 | another user's model server at port 8080, 1234 or 8000 of this machine, at the first start | was offered first, as "running here", and Enter took it: held by `tests/frontends/terminal/start/test_setup.py`, `tests/config/test_addresses.py` |
 | `@~/.netrc` and `@~/.ssh/config` in a README or in the model's own answer, with `claude-cli` | Claude Code read them outside the sandbox and sent them: its attachments are off: held by `tests/providers/cli/test_cli_model.py` |
 | another user's model server at `[::ffff:127.0.0.1]:8080` | taken for the person's own: held by `tests/config/test_addresses.py` |
+| `delegate` with `model: lmstudio/x`, `vllm/x` or `ollama/x` by a model that the README of an untrusted clone leads, another user listening at the usual port | they got the source, the key in `VLLM_API_KEY` and the sub-agent's calls: only what the person has named is asked: held by `tests/conductor/test_models.py` |
+| `delegate` with `deepseek/deepseek-chat` (the key is in a variable) or `claude-cli/sonnet` (the program is installed), the session's model being another company's | the project's files went there, unasked, and `claude` ran outside of the sandbox: refused: held by `tests/conductor/test_models.py` |
+| `delegate` with `openai/auto` or `Auto`, the session's model on this machine, `router.arms` elsewhere | the words left the machine: the router is asked for no matter how it is written, and picks nothing further away: held by `tests/conductor/test_models.py` |
+| `delegate` with `llamacpp/weights/x.gguf` or `llamacpp//home/you/.ssh/id_ed25519` | llama-server opened that file outside of the sandbox: a name that is not the person's is no path: held by `tests/conductor/test_models.py`, `tests/providers/local/test_models.py` |
+| `delegate` with `anthropic/claude-haiku-4-5` in a session with OpenRouter, `ANTHROPIC_API_KEY` set | the work went to Anthropic with that key: it is OpenRouter's model of that name: held by `tests/conductor/test_models.py` |
+| a command with `context: fork`, a skill or a kind of sub-agents of a trusted project with `model: vllm/x` | the source and the key went to the usual port: refused, while the person's own command, skill or kind may name it: held by `tests/conductor/test_models.py` |
+| an untrusted clone with `llm.model: deepseek/deepseek-chat-v3:free` beside your `openrouter` and `anthropic/claude-sonnet-4.5`; with `llm.timeout_seconds: 1` beside your `llm.fallback` | your words went to a company of its choice, unsaid: both wait for trust, and the question names the model: held by `tests/trust/test_project_settings.py` |
 
 ### Secrets
 

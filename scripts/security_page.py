@@ -97,6 +97,8 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
 - Settings, the hooks of `~/.claude/settings.json`, commands, kinds of sub-agents, `SKILL.md`, `AGENT.md` and the like speak for you only where you or root
   own the file and nobody else can write it. You are told of each that is left out (`tests/session/test_own_files.py`).
 - A group with you as its only member does not count as somebody else (`tests/config/test_files.py`).
+- Words that come back into the prompt are not written to the input history where they name a file that you did not type
+  (`tests/frontends/terminal/prompt/test_history.py`).
 
 ### Not promised: words and data
 
@@ -262,12 +264,16 @@ every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 - The name of a folder cannot pass for another part of a grant, such as the network (`tests/security/test_grants.py`).
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
-- A question shows all of a command, with long gaps counted, except your own secrets and tokens of published formats (`ghp_…`, `AKIA…`) that stand by
-  themselves (`tests/security/firewall/test_masking.py`, `tests/frontends/terminal/questions/test_confirm.py`).
+- A question shows all of a command, with long gaps counted, except secrets of your own environment, settings and key file, and tokens of published formats
+  (`ghp_…`, `AKIA…`), each only where a shell reads it as one plain word
+  (`tests/security/firewall/test_masking.py`, `tests/frontends/terminal/questions/test_confirm.py`).
+- What a project, a plugin, an editor or a server calls a secret is shown in a question, and so are lines in the frame of a private key
+  (`tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py`).
 - Text that only the words around it say to be a secret is shown in a question, since a file of the repository can say that of any host or script. The replies
   of `/trust` and other commands follow the same rule (`tests/security/firewall/test_masking.py`).
 - Every frontend shows the same, the plain terminal too (`tests/session/test_asking_and_steps.py`).
-- The diff of an edit hides all secrets in the lines that are there already (`tests/session/test_asking_and_steps.py`).
+- A diff, of an edit, a deletion or a merge, hides all secrets in the lines that are there already
+  (`tests/session/test_asking_and_steps.py`, `tests/security/firewall/test_structs.py`).
 - A command whose words show that it would remove or overwrite a file which `/undo` does not bring back, or one outside of the project (`rm node_modules/x`,
   `mv data.bin old`, `echo > big.iso`), is asked about in every mode but `bypass` (`tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
 
@@ -511,12 +517,20 @@ take code from there (`python -m`, `npx`, `./x`).
   (`tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
   (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
+- A link that lies where a project, a command or a server may write is followed for no program in the sandbox, whoever has named the path, and for no
+  folder that is added. You are told which link it is and where it leads
+  (`tests/security/test_steps.py`, `tests/tools/mcp/test_launching.py`, `tests/session/test_checking.py`).
 
 ### Not promised: own servers, hooks and tools
 
 **With `"cwd": "project"`:**
 
 - Such a hook runs the code of every project, so no job is paused for it.
+- A link counts as a project's while a session works in that project, or in the repository around it. Where an entry of yours names a whole path in another
+  clone (`~/other/docs`), a link there is followed, as any of yours.
+- A virtual environment or another toolchain that you have switched on (`VIRTUAL_ENV`, `CONDA_PREFIX`, `JAVA_HOME`, `GOROOT`) is shown where it leads, also by
+  a link in the project, if that place is an environment.
+- A rule of yours for a tool's name (`safety.allow`) covers a plugin's tool of that name, also one that says only by `--schema` what it needs.
 
 **In a project or added folder that you do not trust:**
 
@@ -580,11 +594,14 @@ the question at the start).
 - Its servers, and those of a plugin or an editor, have of the project what their `project` says; with `none` at most the files that the trust is bound to
   (`tests/tools/mcp/test_launching.py`).
 - Outside of the project such a server is shown exactly the paths that its entry names, its program, and what the first line of that names to run it. The
-  question lists them, and the server changes nothing there (`tests/trust/test_shown.py`, `tests/tools/mcp/test_launching.py`).
+  question lists them, and the server changes nothing there. A variable of yours in the entry opens nothing, whatever its value or its default
+  (`tests/trust/test_shown.py`, `tests/tools/mcp/test_launching.py`).
 - Each of these paths is shown alone; of a program in an environment of Python or in a folder of Node's packages, that folder is shown
   (`tests/tools/mcp/test_launching.py`).
 - An address of a project's that has a login or could be read in two ways is refused, and any with a `#`, a backslash or a space (`tests/trust/test_grants.py`).
 - `.env` is never read for settings (`tests/security/test_cases_config.py`).
+- What the question about trust, and `ybs plugin add`, say of a tool's name and needs is what the tool has: the file that describes it is read once, in one
+  way, and one that cannot be read makes no tool (`tests/tools/external/test_catalogue.py`, `tests/session/test_plugin_folders.py`).
 
 ### Not promised: trust in a project
 
@@ -619,11 +636,15 @@ Held by `tests/conductor/acp/test_acp_agents.py`:
 
 ## Models and keys: who is at the other end
 
-ybs talks to the provider that you configured and to nobody else, and a key that it keeps is sent only to its origin: scheme, host and port.
+ybs talks to providers and models that you have named and to nobody else, and a key that it keeps is sent only to its origin: scheme, host and port.
 
 - `ybs models download` and `/download` fetch what you ask for.
 - A saved key goes to no other scheme, host or port, and to no address of a project's (`tests/config/test_key_store.py`, `tests/trust/test_grants.py`).
 - A local server that nobody chose is asked at its usual port without a key (`tests/providers/test_reachable.py`).
+- What a model names for a sub-agent, or a kind, command or skill of a project or a plugin, is of the provider that you talk with or stands in your settings,
+  and is no further away than the session's model. All else is refused: no usual port, no company whose key is in a variable, no program that is installed
+  (`tests/conductor/test_models.py`).
+- The path of a model's file counts only where you name it (`tests/providers/local/test_models.py`).
 - `localhost` is taken for the address at which you or root listen, where Linux tells (`tests/config/test_addresses.py`).
 - Of the servers that the first start, `/model`, `/provider`, `ybs models` and `ybs doctor` find on this machine, another user's is called so, and Enter does
   not take it (`tests/config/test_addresses.py`, `tests/frontends/terminal/start/test_setup.py`).
@@ -632,6 +653,9 @@ ybs talks to the provider that you configured and to nobody else, and a key that
 
 - A server of yours at an address of this machine (MCP, a model) is known by its port alone. While it does not run, another user of the machine can listen
   there, and gets what is sent, with the key.
+- At the provider that you talk with a model may choose any model for a sub-agent, at an aggregator those of other companies and dearer ones too:
+  `agents.max_cost_usd` bounds that, and a line says which it is.
+- A provider that a project adds, and that you trust, may be chosen for sub-agents as your own are: the question about trust says that prompts may go there.
 
 ## Secrets
 
@@ -712,7 +736,7 @@ Not promised: shapes that the firewall does not recognise, or only in part.
 | words as passwords | no |
 | one without a name beside it (`mysql -pX`, `new PDO(dsn, 'root', 'X')`, `ada:X`, a column of a table or of CSV) | no |
 | one behind a blank or a bracket that is short or reads like a name | no; `firewall.sensitivity: high` finds more |
-| one that is only known by the name beside it, in a question and in what a command replies in words, in a chat too | no: it is masked in what is written down of that (events, transcripts, exports) |
+| one that is only known by the name beside it, one of yours with signs that a shell reads (`p$ss&word`), one that a project or server has, a key in the system's keyring, and a private key, in a question (of a diff in its new lines) and in what a command replies in words, in a chat too | no: it is masked in what is written down of that (events, transcripts, exports) |
 | one with one of `<>[]` in an address, or split over two lines | no |
 | **Variables of yours** | |
 | one whose name says nothing and which no setting names for a key (of names in `agents.acp.*.environment` those count that say so themselves) | no |
