@@ -594,7 +594,7 @@ the question at the start).
 - Its servers, and those of a plugin or an editor, have of the project what their `project` says; with `none` at most the files that the trust is bound to
   (`tests/tools/mcp/test_launching.py`).
 - Outside of the project such a server is shown exactly the paths that its entry names, its program, and what the first line of that names to run it. The
-  question lists them, and the server changes nothing there. A variable of yours in the entry opens nothing, whatever its value or its default
+  question lists them, and the server changes nothing there. A variable of yours in the entry opens nothing, nor does its default
   (`tests/trust/test_shown.py`, `tests/tools/mcp/test_launching.py`).
 - Each of these paths is shown alone; of a program in an environment of Python or in a folder of Node's packages, that folder is shown
   (`tests/tools/mcp/test_launching.py`).
