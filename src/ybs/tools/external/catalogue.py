@@ -438,15 +438,14 @@ class _Found:
 
     def _is_unshown(self, definition: Definition) -> bool:
         """Return whether it is a project's, and the question about trust showed no tool of this name and these needs."""
-        program, entry, shown = self.candidate.program, self.candidate.entry, None
-        if program.in_project:  # elsewhere nothing was shown of what stands beside it
-            shown = self.candidate.described
-        is_described = isinstance(shown, Definition) and shown.needs == definition.needs
-        if entry is not None:  # its settings show its name
-            is_shown = is_described or entry.needs == definition.needs
-        else:
-            is_shown = is_described and shown.name == definition.name
-        return program.is_projects and not is_shown
+        candidate, program, entry = self.candidate, self.candidate.program, self.candidate.entry
+        if not program.is_projects or (entry is not None and entry.needs == definition.needs):
+            return False
+        # Of what stands beside a program elsewhere nothing was shown; an entry shows its name itself.
+        shown = candidate.described if program.in_project else None
+        if not isinstance(shown, Definition) or shown.needs != definition.needs:
+            return True
+        return entry is None and shown.name != definition.name
 
     def _uses(self, definition: Definition, review: Review) -> list[VariableUse]:
         """Return the variables that a project's program may have only by a grant; what the person's own settings give it needs none, but for keys."""
