@@ -12,11 +12,20 @@ from hypothesis import strategies as st
 from hosts import host_at
 from rows import every_row
 from ybs.config.variables import project_variables
+from ybs.core.errors import Refused
 from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident
-from ybs.tools.mcp.launching import alone, key_of, launch_bare, program_of, resident_of, sees
+from ybs.tools.mcp.launching import (
+    alone,
+    key_of,
+    launch_bare,
+    needed_by,
+    program_of,
+    resident_of,
+    sees,
+)
 from ybs.tools.mcp.settings import BadServer, Server, filled, server_of
 from ybs.tools.workspace import Workspace
 from ybs.trust.shown import listed_for
@@ -202,6 +211,18 @@ def test_a_link_of_a_project_opens_nothing_that_the_persons_own_entry_names(plac
     assert place.home / "data" in place.resident(command="npx", write=["~/data"]).writable
     named = place.resident(command="npx", args=[f"{place.project}/notes"], read=["~/data"])
     assert place.home / "data" in named.shown
+
+
+@pytest.mark.integration
+def test_a_link_of_a_project_opens_nothing_to_another_agent(place: Place):
+    (place.project / "docs").symlink_to(place.home / "data")
+    program = str(place.home / "bin/npx")
+    assert needed_by([program, str(place.home / "data")], place.host, place.project) == [
+        place.home / "bin",
+        place.home / "data",
+    ]
+    with pytest.raises(Refused, match="~/project/docs leads to ~/data by a link"):
+        needed_by([program, f"--x={place.project}/docs"], place.host, place.project)
 
 
 @pytest.mark.integration
