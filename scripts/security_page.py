@@ -642,8 +642,7 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 - A saved key goes to no other scheme, host or port, and to no address of a project's (`tests/config/test_key_store.py`, `tests/trust/test_grants.py`).
 - A local server that nobody chose is asked at its usual port without a key (`tests/providers/test_reachable.py`).
 - What a model names for a sub-agent, or a kind, command or skill of a project or a plugin, is of the provider that you talk with or stands in your settings,
-  and is no further away than the session's model. All else is refused: no usual port, no company whose key is in a variable, no program that is installed
-  (`tests/conductor/test_models.py`).
+  and is no further away than the session's model. All else is refused (`tests/conductor/test_models.py`).
 - The path of a model's file counts only where you name it (`tests/providers/local/test_models.py`).
 - `localhost` is taken for the address at which you or root listen, where Linux tells (`tests/config/test_addresses.py`).
 - Of the servers that the first start, `/model`, `/provider`, `ybs models` and `ybs doctor` find on this machine, another user's is called so, and Enter does

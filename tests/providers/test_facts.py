@@ -104,7 +104,8 @@ def test_a_small_model_that_does_not_think_answers_without_chance(asked, billion
 def test_the_temperature_of_a_model_follows_from_its_name():
     names = ("llama3.2:3b", "qwen3:4b", "llama3.1:8b")
     made: list[Any] = [
-        create_model(Host.of({}), Config(), provider="ollama", model=n) for n in names
+        create_model(Host.of({}), Config(), provider="ollama", model=n, is_persons=True)
+        for n in names
     ]
     assert [each._options.temperature for each in made] == [0, None, None]
 
@@ -149,7 +150,8 @@ def test_stated_abilities_go_before_the_catalog():
 def test_a_model_that_ollama_passes_on_is_not_free():
     names = ("qwen3:8b", "qwen3-coder:480b-cloud")
     made: list[Any] = [
-        create_model(Host.of({}), Config(), provider="ollama", model=n) for n in names
+        create_model(Host.of({}), Config(), provider="ollama", model=n, is_persons=True)
+        for n in names
     ]
     assert [each._terms.price for each in made] == [FREE, None]
 

@@ -92,10 +92,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do: `body` is the diff or the whole command, `paths` are the files it touches, absolute.
-
-    `is_diff`: the body is a unified diff, or several; secrets of the files as they are can be hidden in it, since nothing runs what it takes away.
-    """
+    """What a call is about to do: `body` is the whole command, or unified diffs (`is_diff`), in which secrets of the files as they are can be hidden; `paths` are the files it touches, absolute."""
 
     title: str
     body: str = ""

@@ -65,13 +65,12 @@ class WriteFile(ChangingTool):
         del print_live
         change = self.planned(arguments)
         remark = self.write(change)
-        size = len(change.after)
         how = "Created" if change.before is None else "Overwrote"
         was = "" if change.before is None else f", which had {plural(len(change.before), 'byte')}"
         return ToolOutput(
-            output=f"{how} {change.shown}{was}: {plural(size, 'byte')} written.{remark}{self.remark_on(arguments)}",
+            output=f"{how} {change.shown}{was}: {plural(len(change.after), 'byte')} written.{remark}{self.remark_on(arguments)}",
             summary=f"{how} {change.shown} ({change.diff.counts})",
-            display={"success": True, "bytes_written": size},
+            display={"success": True, "bytes_written": len(change.after)},
             changes=change.changes,
         )
 
