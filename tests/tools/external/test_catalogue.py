@@ -145,6 +145,20 @@ async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
         assert played.names == []
 
 
+async def test_a_large_program_of_a_project_is_what_was_trusted_too(project: Path):
+    """Of such a one the digest alone is kept."""
+    filler = f"\n# {'x' * 1_200_000}\n"
+    entry = {"path": "bin/check", "name": "check", "description": "x", "parameters": {"a": {}}}
+    put(project, ".ybs.json", json.dumps({"tools": {"external": [entry]}}))
+    put(project, "bin/check", script("echo checked") + filler, 0o755)
+    give_trust(project)
+    async with playing(project) as played:
+        assert played.names == ["check"]
+        assert (await played.run("check")).output == "checked"
+        put(project, "bin/check", script("echo changed") + filler, 0o755)
+        assert "is not the program that" in (await played.run("check")).output
+
+
 @pytest.mark.parametrize("is_trusted", [False, True])
 async def test_a_folder_of_tools_that_leads_out_of_the_project_is_not_the_persons(
     project: Path, home: Path, is_trusted: bool

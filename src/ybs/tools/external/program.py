@@ -19,6 +19,7 @@ from ybs.config.schema import ToolNeeds
 from ybs.config.variables import project_variables
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.own_programs import Start, with_git_setting
+from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.steps import check_ways
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.tools.shell.output import CommandOutput
@@ -172,12 +173,21 @@ def _placed(program: Program, host: Host) -> Generator[Program]:
     except ConfigError as error:
         raise ToolError(str(error)) from error
     with TemporaryDirectory(dir=kept.resolve(), ignore_cleanup_errors=True) as folder:
+        project = str(program.path).removesuffix(program.in_project)
         for path, file in program.files.items():
             place = Path(folder, path)
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place.write_bytes(file.data)
+            place.write_bytes(_large(Path(project, path), file) if file.large_digest else file.data)
             place.chmod(0o700 if file.is_executable else 0o600)
         yield replace(program, path=Path(folder, program.in_project))
+
+
+def _large(path: Path, trusted: ProjectFile) -> bytes:
+    """Return the content of a file of which the digest alone is kept. Raises ToolError, and OSError."""
+    data = read_beginning(path, trusted.large_bytes + 1) or b""
+    if ProjectFile(data, trusted.is_executable).digest != trusted.digest:
+        raise ToolError(f"{path.name} is not the program that you trust.")
+    return data
 
 
 def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
