@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings_of_project
 from ybs.checkpoints.scan import KnownPaths, Scanner, Snapshot
-from ybs.checkpoints.states import BULK, State, Take, state_at
+from ybs.checkpoints.states import State, Take, state_at
 from ybs.config.host import is_in_memory
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.names import real_name, shown_name
@@ -52,9 +52,9 @@ def look(
     below = _below(top)
     states = {below(path): plain(state) for path, (_, state) in snapshot.known.items()}
     return Contents(
-        states={path: state for path, state in states.items() if state != plain(BULK)},
+        states={path: state for path, state in states.items() if not state.is_bulk},
         ignored=set(map(below, snapshot.ignored)),
-        bulk=[path for path, state in states.items() if state == plain(BULK)],
+        bulk=[path for path, state in states.items() if state.is_bulk],
         known=snapshot.known,
     )
 
