@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hosts import this_host
 from opened import Open
 from scripted import OpenAIServer
 from session.test_undoing import Play
@@ -14,6 +15,8 @@ from session.trees import tree
 from ybs.agent import project_walk
 from ybs.checkpoints import scan, states
 from ybs.core.ports import Answer, Question
+from ybs.session.options import Options
+from ybs.session.settings import environment_of, load_settings
 from ybs.testing import call
 
 
@@ -296,3 +299,17 @@ async def test_auto_asks_before_the_tool_deletes_what_undo_cannot_bring_back(
     assert await _asked(project, open_session, script, overrides={"incognito.enabled": True}) == [
         "undo cannot bring back a.txt: incognito mode keeps no copies for undo"
     ]
+
+
+def test_a_tool_without_a_session_asks_by_the_same_rules(project: Path):
+    (project / ".gitignore").write_text("build/\n")
+    (project / "build").mkdir()
+    for name in ("big.bin", "build/x", "a.txt"):
+        (project / name).write_text("x")
+    os.truncate(project / "big.bin", states.MOST_FILE_BYTES + 1)
+    options = Options(host=this_host(), folder=project)
+    first_lost = environment_of(options, load_settings(options)).workspace.first_lost
+    big, built, a = (f"{project}/{name}" for name in ("big.bin", "build/x", "a.txt"))
+    assert first_lost([a, big]) == (big, f"it {states.WHY_LARGE}")
+    assert first_lost([a, built]) == (built, f"build {states.WHY_BULK}")
+    assert first_lost([built], is_named=True) == ("", "")
