@@ -9,6 +9,7 @@ from hosts import this_host
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.agent.project_walk import listings
+from ybs.checkpoints.states import BULK
 from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
 from ybs.tools.searching.walk import Deadline
@@ -44,7 +45,7 @@ def test_links_are_seen_wherever_they_lead_and_what_is_left_out_is_told(project:
     assert {*listing.files} == {".gitignore", "d/away", "lost", *logs}
     assert sorted(listing.folders) == ["closed", "d"]
     assert listing.left_out == {"out", ".git", ".hg", ".jj", ".sl", ".Hg", "secret"}
-    assert (listing.ignored, listing.bulk) == (logs, {"out"})
+    assert (listing.ignored, listing.bulk) == (logs, {"out": BULK})
 
 
 def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositories(project: Path):
@@ -64,7 +65,7 @@ def test_folders_that_git_ignores_are_entered_but_for_bulk_blocked_and_repositor
     kept = {"local", "local/a", "local/cache", "local/repo", "local/repo/.gitignore"}
     assert listing.ignored == kept
     assert {*listing.files, *listing.folders} == {".gitignore", "dist", *kept}
-    assert listing.bulk == {"local/dist", "local/cache"}
+    assert listing.bulk == dict.fromkeys(("local/dist", "local/cache"), BULK)
     assert listing.left_out == {"local/secret", "local/repo/.git", "local/.hg", *listing.bulk}
 
 

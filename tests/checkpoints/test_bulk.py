@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hosts import this_host
+from ybs.checkpoints import states
 from ybs.checkpoints.scan import FolderListing, changed_bulk
 from ybs.security.paths.roots import Roots
 
@@ -14,7 +15,9 @@ from ybs.security.paths.roots import Roots
 def changed(
     project: Path, since_ns: int, *bulk: str, is_over: Callable[[], bool] = lambda: False
 ) -> list[str]:
-    listing = FolderListing(folder=project, files=[], folders=[], left_out=set(), bulk=set(bulk))
+    listing = FolderListing(
+        folder=project, files=[], folders=[], left_out=set(), bulk=dict.fromkeys(bulk, states.BULK)
+    )
     found = changed_bulk(Roots(this_host(), project), [listing], since_ns, is_over)
     return [str(Path(path).relative_to(project)) for path in found]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints.planning import RestorePlan, RestoreStep, is_ours, joined, overwriting, plan
-from ybs.checkpoints.states import ABSENT, Change, State, digest_of
+from ybs.checkpoints.states import ABSENT, MOST_FILE_BYTES, WHY_LARGE, Change, State, digest_of
 from ybs.security.paths.roots import Roots
 
 
@@ -26,7 +26,7 @@ def _folder(mode: int = 0o755) -> State:
 
 
 ONE, TWO, THREE, MINE = map(_file, ("1", "2", "3", "mine"))
-BIG = State(kind="file", size=9, mark="too large")
+BIG = State(kind="file", size=MOST_FILE_BYTES + 1, mark="too large")
 
 
 @every_row(
@@ -84,7 +84,9 @@ def test_no_folder_of_the_person_itself_is_written_nor_what_lies_beside_it(proje
 )
 def test_turns_are_joined_to_one_step_for_a_path(is_redo, turns, expected):
     changes = [{"a": Change(path="a", before=old, after=new)} for old, new in turns]
-    expected = expected or RestoreStep(expected=THREE, target=ONE, is_broken=True, is_kept=False)
+    expected = expected or RestoreStep(
+        expected=THREE, target=ONE, is_broken=True, why_not=WHY_LARGE
+    )
     assert joined(changes, is_redo=is_redo) == {"a": expected}
 
 
@@ -141,7 +143,7 @@ def test_a_plan_has_what_can_be_done_and_names_the_rest(project: Path):
         "z": step,
         "done": step,
         "broken": replace(step, is_broken=True),
-        "big": replace(step, target=BIG, is_kept=False),
+        "big": replace(step, target=BIG, why_not=WHY_LARGE),
         "changed": step,
         "log": replace(step, is_ignored=True),
         "secret/x": step,
@@ -167,7 +169,7 @@ def test_a_plan_has_what_can_be_done_and_names_the_rest(project: Path):
 def test_what_an_old_record_has_of_repositories_is_left_and_stops_nothing(project: Path):
     step = RestoreStep(expected=TWO, target=ONE)
     names = (".git/config", ".hg/dirstate", "sub/.jj/x", ".sl", ".HG/x", "hg~1/x")
-    steps = {"a": step} | dict.fromkeys(names, step) | {".hg/big": replace(step, is_kept=False)}
+    steps = {"a": step} | dict.fromkeys(names, step) | {".hg/big": replace(step, why_not=WHY_LARGE)}
     found = dict.fromkeys(steps, MINE) | {"a": TWO}
     made = _planned(project, steps, found)
     assert made == RestorePlan(

@@ -42,7 +42,7 @@ def _scanned(
         folders=[path.name for path in every if path.is_dir()],
         left_out={*left_out},
         ignored={*ignored},
-        bulk={*bulk},
+        bulk=dict.fromkeys(bulk, BULK),
     )
     snapshot = Snapshot(since_ns)
     Scanner(Roots(this_host(), project), take, lambda: False).scan([listing], known or {}, snapshot)

@@ -11,7 +11,16 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.checkpoints import states
-from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at, state_of, unkept_file
+from ybs.checkpoints.states import (
+    ABSENT,
+    Change,
+    State,
+    digest_of,
+    state_at,
+    state_of,
+    unkept_file,
+    why_unkept,
+)
 from ybs.core.errors import Refused
 from ybs.security.paths.roots import Roots
 
@@ -54,7 +63,8 @@ def test_each_kind_of_thing_has_its_state(project: Path):
         (pipe, at("file"), False, False),
     ):
         change = Change(path="a", before=one, after=other)
-        assert (change.is_kept, change.can_be_undone) == (is_kept, can_be_undone)
+        change = Change(path="a", before=one, after=other)
+        assert (not change.why_not_redone, not change.why_not_undone) == (is_kept, can_be_undone)
 
 
 @every_row(
@@ -168,3 +178,25 @@ def test_what_is_left_out_on_disk_means_nothing_and_no():
     assert msgspec.json.decode(b'{"path":"a"}', type=Change) == change
     assert msgspec.json.encode(nothing) == b"{}"
     assert msgspec.json.encode(Change(path="a")) == b'{"path":"a"}'
+
+
+def test_each_reason_is_told_by_the_docs_and_each_state_that_is_not_kept_has_one():
+    page = Path(__file__).parents[2].joinpath("docs/terminal.md").read_text("utf-8")
+    reasons = {
+        why_unkept(state)
+        for state in (
+            State(kind="file", mark="1", size=states.MOST_FILE_BYTES + 1),
+            State(kind="file", mark="1"),
+            states.BULK,
+            states.FULL,
+            State(kind="other", mark="special 1"),
+        )
+    }
+    assert reasons == {
+        states.WHY_LARGE,
+        states.WHY_NO_ROOM,
+        states.WHY_BULK,
+        states.WHY_SPECIAL,
+    }
+    assert all(f"| {reason}" in page for reason in reasons)
+    assert why_unkept(ABSENT) == why_unkept(State(kind="folder")) == ""

@@ -10,7 +10,7 @@ import pytest
 
 from replies import shown
 from scripted import OpenAIServer
-from ybs.checkpoints.states import Restored
+from ybs.checkpoints.states import WHY_LARGE, Restored
 from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
@@ -343,14 +343,14 @@ async def test_compacting_is_told_as_an_event_and_can_be_stopped(
 
 
 async def test_what_could_not_be_done_is_said(quiet: Session, monkeypatch: pytest.MonkeyPatch):
-    kept = Restored(paths=tuple("abcde"), unkept=("big.bin",), is_done=True)
+    kept = Restored(paths=tuple("abcde"), unkept={"big.bin": WHY_LARGE}, is_done=True)
     commits = [CommitSet(name * 8, how) for name, how in (("a", "moved"), ("b", "moved"))]
     way = WayBack(files=kept, words="w", turns=2, commits=tuple(commits), was_cut=True)
     monkeypatch.setattr(type(quiet.environment.workspace.shells), "running_jobs", ["job"])
     reply = told(quiet, way, done="Took back 2 turns.", force="/undo 2 force")
     assert shown(reply).splitlines() == [
         "Took back 2 turns. 5 files are as before: a, b, c, d and 1 more. The branch is back before commits aaaaaaa, bbbbbbb; `git reflog` still lists it.",
-        "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, build outputs or caches): big.bin.",
+        "Not brought back, because it is over 10 MB: big.bin.",
         STILL_RUNS,
     ]
     half = WayBack(files=Restored(problem="The disk is full."), words="w")

@@ -501,3 +501,19 @@ async def test_the_folder_in_which_lines_are_merged_is_removed(copies: Copies) -
 )
 def test_only_paths_in_the_project_become_those_in_a_copy(text: str, moved: str) -> None:
     assert moved_text(text, Path("/a/app"), Path("/c/x")) == moved
+
+
+async def test_of_folders_with_too_much_that_git_ignores_some_are_shown(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("ybs.checkpoints.scan", "ybs.agent.project_walk"):
+        monkeypatch.setattr(f"{module}.MOST_IGNORED", 1)
+    monkeypatch.setattr(copying, "MOST_SHOWN", 2)
+    copies.environment.sandbox.is_off = False
+    write(copies.project, ".gitignore", "/data*\nnode_modules/\n")
+    for name in ("data0/x", "data1/x", "data2/x", "node_modules/x"):
+        write(copies.project, name)
+    overlay = await copies.open()
+    shown = {each.name for each in overlay.folder.iterdir() if each.is_symlink()}
+    assert shown == {"data0", "data1", "node_modules"}
+    assert await copies.merge(overlay) == Merged()

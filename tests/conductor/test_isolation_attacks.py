@@ -22,8 +22,10 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall
 from ybs.security.paths import roots
+from ybs.security.paths.bulk import MOST_KEPT_BYTES
 from ybs.testing import call
 from ybs.tools.calls.hooks import after_change
+from ybs.tools.shell.losses import loss
 
 pytestmark = pytest.mark.integration
 
@@ -71,6 +73,94 @@ async def test_a_link_within_the_project_is_merged_and_one_that_leads_out_is_not
     assert merged.paths == ("copy", "in")
     assert (copies.project / "copy").readlink() == copies.project / "a"
     assert {each.path for each in merged.conflicts} == {"out", "beside", "up"}
+
+
+async def test_a_link_that_leads_out_among_merged_paths_keeps_none_of_them_from_being_undone(
+    copies: Copies, tmp_path: Path
+) -> None:
+    project, outside = copies.project, tmp_path / "outside"
+    write(outside, "GPL-3")
+    for name in ("docs/x", "thesis.txt"):
+        write(project, name)
+    (project / "docs/LICENSE").symlink_to(outside / "GPL-3")
+    (project / "gone").symlink_to(outside)
+    before = tree(project)
+    overlay = await copies.open()
+    (overlay.folder / "docs").rename(overlay.folder / "documentation")
+    (overlay.folder / "gone").unlink()
+    write(overlay.folder, "thesis.txt", "overwritten")
+    copies.undo.checkpoints.begin()
+    merged = await copies.merge(overlay)
+    assert merged.notes == ()
+    moved, refused = merged.conflicts
+    assert (moved.path, refused.path) == ("docs/LICENSE", "documentation/LICENSE")
+    assert moved.why == "it was moved to where it could not be merged"
+    assert (project / "docs/LICENSE").is_symlink()
+    assert not (project / "gone").is_symlink()
+    assert read(f"{project}/thesis.txt") == "overwritten"
+    kept = await copies.undo.checkpoints.end()
+    assert kept is not None
+    assert (await copies.undo.checkpoints.undo([kept.name])).unkept == {}
+    assert tree(project) == before
+
+
+async def test_a_large_file_in_a_folder_that_is_renamed_stays_where_it_is(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("states", "scan"):
+        monkeypatch.setattr(f"ybs.checkpoints.{module}.MOST_FILE_BYTES", 1000)
+    write(copies.project, "data/large", b"x" * 2000)
+    write(copies.project, "data/small")
+    overlay = await copies.open()
+    (overlay.folder / "data").rename(overlay.folder / "input")
+    merged = await copies.merge(overlay)
+    assert {each.path for each in merged.conflicts} == {"data/large", "input/large"}
+    assert (copies.project / "data/large").read_bytes() == b"x" * 2000
+    assert (copies.project / "input/small").is_file()
+
+
+async def test_what_a_command_in_a_copy_removes_is_judged_by_what_the_merge_can_keep(
+    copies: Copies,
+) -> None:
+    write(copies.project, ".gitignore", "node_modules/\n")
+    for name in ("big.bin", "a.txt", "node_modules/x"):
+        write(copies.project, name)
+    os.truncate(copies.project / "big.bin", MOST_KEPT_BYTES + 1)
+    keeper = copies.undo.checkpoints
+    copies.environment.workspace.ask_for_losses(keeper.first_lost)
+    workspace = (await copies.open()).environment.workspace
+
+    def said(command: str) -> str:
+        return loss(command, workspace.roots.folder, workspace)
+
+    assert said("rm big.bin") == "undo cannot bring back big.bin: it is over 10 MB"
+    assert not said("rm a.txt node_modules/x new.txt")
+
+
+async def test_the_person_is_told_what_of_a_merge_cannot_be_undone(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        write(copies.project, name)
+    overlay = await copies.open()
+    for name in ("a", "b"):
+        write(overlay.folder, name, "changed")
+    resolve = copies.environment.roots.resolve
+
+    def refuse(path: str, **how: bool) -> Path:
+        if path == "a":
+            raise Refused("a was replaced just now")
+        return resolve(path, **how)
+
+    copies.undo.checkpoints.begin()
+    monkeypatch.setattr(copies.environment.roots, "resolve", refuse)
+    await copies.merge(overlay)
+    monkeypatch.undo()
+    (told,) = [each.text for each in copies.events if isinstance(each, Noticed)]
+    assert told == ("Of what general-1 did, the person cannot undo this: a was replaced just now.")
+    kept = await copies.undo.checkpoints.end()
+    assert kept is not None
+    assert kept.paths == ("b",)
 
 
 async def test_what_a_copy_has_of_ybs_own_code_is_not_merged(

@@ -1,17 +1,22 @@
 """Undo covers ignored files, and names what it cannot bring back."""
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hosts import this_host
 from opened import Open
 from scripted import OpenAIServer
 from session.test_undoing import Play
 from session.trees import tree
 from ybs.agent import project_walk
-from ybs.checkpoints import scan
+from ybs.checkpoints import scan, states
 from ybs.core.ports import Answer, Question
+from ybs.session.options import Options
+from ybs.session.settings import environment_of, load_settings
 from ybs.testing import call
 
 
@@ -73,7 +78,7 @@ async def test_a_bulk_folder_that_is_gone_is_named_and_one_that_is_new_is_not(pl
     assert kept is not None
     assert kept.unkept == ("tmp/cache", "web/node_modules")
     undone = await play.checkpoints.undo([kept.name])
-    assert (undone.paths, undone.unkept) == (("web",), ("tmp/cache", "web/node_modules"))
+    assert (undone.paths, (*undone.unkept,)) == (("web",), ("tmp/cache", "web/node_modules"))
     assert await play.turn(lambda: (play.project / "node_modules").mkdir()) is None
 
 
@@ -94,7 +99,7 @@ async def test_a_bulk_folder_in_which_something_changed_at_any_depth_is_named(pl
         (play.project.parent / "elsewhere").write_text("")
 
     undone = await play.checkpoints.undo([await play.name(act)])
-    assert (undone.paths, undone.unkept) == (("a.py",), ())
+    assert (undone.paths, (*undone.unkept,)) == (("a.py",), ())
     folders = ".venv/, a/node_modules/, web/node_modules/"
     assert undone.beyond == (f"something changed in {folders}, where undo keeps no copies",)
     other = await play.checkpoints.undo([await play.name(lambda: (play.project / "b").mkdir())])
@@ -124,27 +129,71 @@ async def test_an_ignored_file_that_goes_on_changing_is_left_and_stops_nothing(p
     assert (await play.checkpoints.undo([edited])).conflicts == ("server.log",)
 
 
-@pytest.mark.integration
-async def test_of_many_ignored_files_the_first_are_kept_and_the_others_named(play, monkeypatch):
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "MOST_IGNORED_BYTES", 10)
-    monkeypatch.setattr(project_walk, "MOST_IGNORED", 4)
-    (play.project / ".gitignore").write_text("*.log\nlogs/\n")
-    for name in ("a.log", "b.log", "logs/c", "logs/d", "logs/e"):
-        (play.project / name).parent.mkdir(exist_ok=True)
-        (play.project / name).write_text("12345" if name < "b" else "123456")
+    for module in (scan, project_walk):
+        monkeypatch.setattr(module, "MOST_IGNORED", 4)
 
-    def act() -> None:
-        for path in play.project.rglob("*"):
-            if path.is_file():
-                path.write_text("other")
 
-    kept = await play.turn(act)
+def _overwrite(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.write_text("other")  # the rules of git too: then other folders are ignored
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("little_room")
+async def test_of_many_ignored_files_the_first_are_kept_and_the_others_named(play: Play):
+    (play.project / ".gitignore").write_text("*.log\n")
+    for number in range(6):
+        (play.project / f"{number}.log").write_text("1" if number else "1" * 11)
+    kept = await play.turn(lambda: _overwrite(play.project))
     assert kept is not None
-    assert set(kept.paths) == {".gitignore", "a.log", "b.log", "logs/c"}
-    assert kept.unkept == ("b.log", "logs/c")
+    assert kept.unkept == ("0.log", "1.log", "2.log", "3.log", "4.log", "5.log")
+    (play.project / ".gitignore").write_text("*.log\n")
+    for number in range(6):
+        (play.project / f"{number}.log").write_text("1")
+    kept = await play.turn(lambda: _overwrite(play.project))
+    assert kept is not None
+    assert kept.unkept == ("4.log", "5.log")
     undone = await play.checkpoints.undo([kept.name])
-    assert undone.paths == (".gitignore", "a.log")
-    assert (await play.turn(lambda: shutil.rmtree(play.project / "logs"))) is not None
+    assert undone.paths == (".gitignore", "0.log", "1.log", "2.log", "3.log")
+    assert undone.unkept == dict.fromkeys(("4.log", "5.log"), states.WHY_NO_ROOM)
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("little_room")
+async def test_a_folder_for_which_there_is_no_room_is_named_and_takes_none_from_others(play: Play):
+    (play.project / ".gitignore").write_text("assets/\nvar/\n")
+    database = play.project / "var/prod.sqlite3"
+    for name in ("assets/1", "assets/2", "assets/3", "var/prod.sqlite3"):
+        (play.project / name).parent.mkdir(exist_ok=True)
+        (play.project / name).write_text("the")
+    kept = await play.turn(lambda: _overwrite(play.project))
+    assert kept is not None
+    assert kept.paths == (".gitignore", "var/prod.sqlite3")
+    undone = await play.checkpoints.undo([kept.name])
+    assert database.read_text() == "the"
+    assert undone.beyond == ("something changed in assets/, where undo keeps no copies",)
+    kept = await play.turn(lambda: shutil.rmtree(play.project / "assets"))
+    assert kept is not None
+    undone = await play.checkpoints.undo([kept.name])
+    assert undone.unkept == {"assets": states.WHY_NO_ROOM}
+
+
+@pytest.mark.integration
+@pytest.mark.usefixtures("little_room")
+async def test_ignored_folders_beyond_the_room_are_named_too(play: Play):
+    (play.project / ".gitignore").write_text("/data*\n")
+    for number in range(6):
+        (play.project / f"data{number}").mkdir()
+        (play.project / f"data{number}" / "x").write_text("1")
+    kept = await play.name(lambda: _overwrite(play.project))
+    undone = await play.checkpoints.undo([kept])
+    assert undone.paths == (".gitignore",)
+    folders = "data0/, data1/, data2/, data3/, data4/ and 1 more"
+    assert undone.beyond == (f"something changed in {folders}, where undo keeps no copies",)
 
 
 async def test_a_turn_whose_commands_nobody_could_look_at_says_so_when_it_is_undone(
@@ -188,3 +237,79 @@ async def test_auto_asks_before_what_undo_cannot_bring_back_and_undoes_the_rest(
     assert way.files is not None
     assert way.files.paths == ("app.log",)
     assert (project / "app.log").read_text() == "precious\n"
+
+
+async def _asked(project: Path, open_session: Open, script: list[Any], **options: Any) -> list[str]:
+    """Play a session in `auto` in which the person refuses; return what they were asked about, each with its first warning."""
+    asked: list[Question] = []
+
+    async def refuse(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    async with OpenAIServer([*script, "done"]) as server:
+        session, _ = open_session(server, mode="auto", **options)
+        session.confirm = refuse
+        async with session:
+            await session.send("clean up")
+    return [question.warnings[0] for question in asked]
+
+
+@pytest.mark.integration
+async def test_auto_asks_before_a_loss_where_undo_keeps_nothing(
+    project: Path, open_session: Open, monkeypatch: pytest.MonkeyPatch
+):
+    script = [
+        call("run_shell", command="rm notes.txt"),
+        call("run_shell", command="echo overwritten > thesis.txt"),
+        call("run_shell", command="echo new > new.txt"),
+    ]
+    for name in ("notes.txt", "thesis.txt"):
+        (project / name).write_text("weeks of work")
+    monkeypatch.setattr(scan, "MOST_PATHS", 1)
+    assert await _asked(project, open_session, script) == [
+        "undo cannot bring back notes.txt: there are more than 1 files and folders",
+        "undo cannot bring back thesis.txt: there are more than 1 files and folders",
+    ]
+    monkeypatch.undo()
+    (project / "new.txt").unlink()
+    assert await _asked(project, open_session, script, overrides={"incognito.enabled": True}) == [
+        "undo cannot bring back notes.txt: incognito mode keeps no copies for undo",
+        "undo cannot bring back thesis.txt: incognito mode keeps no copies for undo",
+    ]
+    assert await _asked(project, open_session, script) == []
+
+
+@pytest.mark.integration
+async def test_auto_asks_before_the_tool_deletes_what_undo_cannot_bring_back(
+    project: Path, open_session: Open
+):
+    (project / ".gitignore").write_text("build/\n")
+    (project / "build").mkdir()
+    for name in ("big.bin", "build/x", "a.txt"):
+        (project / name).write_text("x")
+    os.truncate(project / "big.bin", states.MOST_FILE_BYTES + 1)
+    script = [call("delete_file", path=name) for name in ("big.bin", "build/x", "a.txt")]
+    asked = await _asked(project, open_session, script)
+    assert asked == ["undo cannot bring back big.bin: it is over 10 MB"]
+    assert (project / "big.bin").exists()
+    assert not (project / "build/x").exists()
+    (project / "a.txt").write_text("x")
+    script = [call("delete_file", path="a.txt")]
+    assert await _asked(project, open_session, script, overrides={"incognito.enabled": True}) == [
+        "undo cannot bring back a.txt: incognito mode keeps no copies for undo"
+    ]
+
+
+def test_a_tool_without_a_session_asks_by_the_same_rules(project: Path):
+    (project / ".gitignore").write_text("build/\n")
+    (project / "build").mkdir()
+    for name in ("big.bin", "build/x", "a.txt"):
+        (project / name).write_text("x")
+    os.truncate(project / "big.bin", states.MOST_FILE_BYTES + 1)
+    options = Options(host=this_host(), folder=project)
+    first_lost = environment_of(options, load_settings(options)).workspace.first_lost
+    big, built, a = (f"{project}/{name}" for name in ("big.bin", "build/x", "a.txt"))
+    assert first_lost([a, big]) == (big, f"it {states.WHY_LARGE}")
+    assert first_lost([a, built]) == (built, f"build {states.WHY_BULK}")
+    assert first_lost([built], is_named=True) == ("", "")

@@ -1,17 +1,22 @@
-"""Walk the folders that tools may work in, for undo: ignored files too, but not bulk folders."""
+"""Walk the folders that tools may work in, for undo: ignored files too, but not bulk folders.
+
+Nothing is passed over without a word: an ignored folder for which there is no room is noted as a bulk folder is, as a whole.
+So one folder of many files does not take the room of all others.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ybs.checkpoints.scan import MOST_PATHS, FolderListing, TooMuch
+from ybs.checkpoints.states import BULK, FULL, MOST_IGNORED, State
 from ybs.security.paths.bulk import has_bulk_mark, is_bulk_name
 from ybs.security.paths.git_names import means_repository
 from ybs.security.paths.roots import Roots
 from ybs.tools.searching.ignore import Ignore, rules_at
 from ybs.tools.searching.walk import Deadline, Walk
 
-#: So many ignored files and folders are looked at; what is beyond them is passed over like a bulk folder.
-MOST_IGNORED = 5_000
+#: How long a look at the project before a command, or after the turn, may take.
+SCAN_SECONDS = 10.0
 
 
 def listings(roots: Roots, deadline: Deadline) -> Iterator[FolderListing]:
@@ -55,7 +60,7 @@ def _listing_of(
 class _Whole(Walk):
     """A walk that takes every link for what it is, and says what it passed over.
 
-    `ignored` are the files and folders that git ignores, `bulk` the folders among them that are not entered.
+    `ignored` are the files and folders that git ignores, `bulk` the folders among them that are not entered, with their states.
     """
 
     def __init__(
@@ -67,7 +72,7 @@ class _Whole(Walk):
         self._are_ignored: set[str] = set()
         self.left_out: set[str] = set()
         self.ignored: set[str] = set()
-        self.bulk: set[str] = set()
+        self.bulk: dict[str, State] = {}
         self.count = 0
 
     def _rules(self) -> Ignore:
@@ -104,31 +109,35 @@ class _Whole(Walk):
     ) -> tuple[list[str], list[str], Ignore]:
         """Return the entries to keep of a folder that git ignores, where no rule includes any again."""
         prefix = f"{folder}/"[len(self._top) :]
-        if has_bulk_mark(names[0]):
-            self.bulk.add(prefix[:-1])
-            self.left_out.add(prefix[:-1])
+        is_full = len(self.ignored) + len(every) > MOST_IGNORED
+        if is_full or has_bulk_mark(names[0]):
+            self._pass_over(prefix[:-1], FULL if is_full else BULK)
             return [], [], Ignore()
         files, folders, rules = super()._content(names, folder, Ignore())
         self.left_out.update(prefix + name for name in {*every} - {*files, *folders})
         return self._taken(prefix, files), self._entered(prefix, folders), rules
 
     def _taken(self, prefix: str, names: Collection[str]) -> list[str]:
-        """Return the ignored names in a folder, as far as there is room."""
-        if not names:
-            return []
-        taken = sorted(names)[: max(MOST_IGNORED - len(self.ignored), 0)]
-        self.ignored.update(prefix + name for name in taken)
-        self.left_out.update(prefix + name for name in {*names}.difference(taken))
-        return taken
+        """Note the ignored names in a folder, and return them in their order."""
+        self.ignored.update(prefix + name for name in names)
+        return sorted(names)
 
     def _entered(self, prefix: str, names: Collection[str]) -> list[str]:
-        """Return the ignored folders that are entered; bulk is only noted."""
-        bulk = [name for name in names if is_bulk_name(name) or len(self.ignored) >= MOST_IGNORED]
-        self.bulk.update(prefix + name for name in bulk)
-        self.left_out.update(prefix + name for name in bulk)
-        entered = self._taken(prefix, [name for name in names if name not in bulk])
+        """Return the ignored folders that are entered; the others are only noted."""
+        entered: list[str] = []
+        for name in sorted(names):
+            if is_bulk_name(name):
+                self._pass_over(prefix + name, BULK)
+            elif len(self.ignored) >= MOST_IGNORED:
+                self._pass_over(prefix + name, FULL)
+            else:
+                entered += self._taken(prefix, (name,))
         self._are_ignored.update(f"{self._top}{prefix}{name}" for name in entered)
         return entered
+
+    def _pass_over(self, path: str, state: State) -> None:
+        self.bulk[path] = state
+        self.left_out.add(path)
 
     def _allowed_here(self, folder: str, names: Iterable[str]) -> list[str]:
         return self._allowed(folder, [*names]) if self._holds_blocked else [*names]

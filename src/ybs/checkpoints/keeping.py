@@ -1,15 +1,39 @@
-"""The undo state of a session: the running turn, known file contents, and the project's store."""
+"""The undo state of a session: the running turn, known file contents, and the project's store.
+
+What undo would not bring back is asked here before a command (`first_lost`), of the same looks that keep the files: nobody
+else has a rule of their own about it.
+"""
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
+from pathlib import Path
 from time import time_ns
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ybs.checkpoints.scan import FolderListing, KnownPaths, Scanner, Snapshot, TooMuch, is_newer
-from ybs.checkpoints.states import ABSENT, BULK, Change, State, Take, digest_of, seen_at, state_at
+from ybs.checkpoints.scan import (
+    FolderListing,
+    KnownPaths,
+    Scanner,
+    Snapshot,
+    TooMuch,
+    Unkept,
+    is_newer,
+    state_ahead,
+)
+from ybs.checkpoints.states import (
+    ABSENT,
+    Change,
+    State,
+    Take,
+    digest_of,
+    seen_at,
+    state_at,
+    why_unkept,
+)
 from ybs.checkpoints.store import Pack, RunningTurn, StoredContents, TurnRecord, store_of
 from ybs.security.paths.roots import Roots
 
@@ -36,6 +60,8 @@ class Keeper:
         self._noted: dict[str, Change] | None = None
         self._pack: Pack | None = None
         self._known: dict[str, KnownPaths] = {}
+        self._last: Snapshot | None = None
+        self._problem = ""
         self.failures = self._slow = 0
         self._is_coarse = self.has_given_up = self.was_unseen = False
         #: When the turn began that ended last; 0 where it ran no commands.
@@ -63,9 +89,61 @@ class Keeper:
         self._turn = TurnSegments()
         self._noted = None
 
-    def note_failure(self) -> None:
+    def note_failure(self, problem: str = "") -> None:
         """Count a look at the project that came to nothing; after some there is no other one."""
         self.failures += 1
+        self._problem = problem
+
+    def first_lost(
+        self,
+        paths: Iterable[str],
+        walk: Walk,
+        is_over: Callable[[], bool],
+        *,
+        has_jobs: bool,
+        is_named: bool,
+    ) -> tuple[str, str]:
+        """Return the first of these absolute paths that undo would not bring back if it changed now, and why; else empty texts.
+
+        `is_named`: a tool names it, so it is kept by itself; else a command changes it, and counts what the look before that keeps.
+        """
+        unkept: Unkept | None = None
+        for path in paths:
+            try:
+                status = os.lstat(path)
+            except (OSError, ValueError):
+                continue
+            place, state = path, self._state_ahead(path, status, is_named=is_named)
+            if state is None:
+                try:
+                    unkept = unkept or self._unkept(walk, is_over, has_jobs=has_jobs)
+                except TooMuch as error:
+                    return path, str(error)
+                place, state = unkept.at(path)
+            if why := why_unkept(state):
+                return path, f"{'it' if place == path else self._roots.show(Path(place))} {why}"
+        return "", ""
+
+    def _state_ahead(self, path: str, status: os.stat_result, *, is_named: bool) -> State | None:
+        """Return what is or would be kept of a path, where that is known without a look at all of the project."""
+        if stat.S_ISDIR(status.st_mode):
+            return ABSENT if is_named else None
+        if (before := self._turn.before(path)) is not None:
+            return before
+        if is_named:
+            return state_ahead(status)
+        return None if self._last is None else self._last.state_ahead(path, status)
+
+    def _unkept(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> Unkept:
+        """Find what the look before the next command does not keep. Nothing is read. Raises TooMuch."""
+        snapshot = self._turn.segment.snapshot
+        if snapshot is None or not (has_jobs or self._is_coarse):  # as in `scan`
+            if self.failures >= MOST_FAILURES:
+                raise TooMuch(self._problem)
+            snapshot = Snapshot()
+            scanner = Scanner(self._roots, self._take, is_over, reads=False)
+            scanner.scan(walk(), self._known, snapshot)
+        return Unkept(snapshot)
 
     def touch(self, path: str) -> None:
         """Keep what stands at an absolute path that a tool is about to change. Raises NoRoom and OSError."""
@@ -186,7 +264,7 @@ class Keeper:
 
     def close(self) -> None:
         """Let go of the contents."""
-        self._known = {}
+        self._known, self._last = {}, None
         if self._pack is not None:
             self._pack.close()
             self._pack = None
@@ -195,13 +273,13 @@ class Keeper:
         if self._pack is not None and self._pack.size > MOST_PACK_BYTES and not self.is_busy:
             self.close()
         snapshot, scanner = Snapshot(self._turn.since_ns), Scanner(self._roots, self._take, is_over)
-        is_first = not self._known  # it finds the disk cold
+        is_first, self._last = not self._known, None  # the first finds the disk cold
         try:
             scanner.scan(walk(), self._known, snapshot)
         except TooMuch:
             self._known.update(snapshot.known)  # the next look is the quicker for it
             raise
-        self._known = snapshot.known
+        self._known, self._last = snapshot.known, snapshot
         is_slow = scanner.seconds > SLOW_SECONDS and not is_first
         self._slow = self._slow + 1 if is_slow else 0
         self._is_coarse = self._is_coarse or self._slow >= _MOST_SLOW
@@ -245,10 +323,15 @@ class Segment(Struct):
 
     def _before(self, roots: Roots, path: str, take: Take) -> tuple[State, os.stat_result | None]:
         """Return what stood there before the segment: a command may have changed it since."""
-        if self.snapshot is not None and self.snapshot.covers(path):
-            known = self.snapshot.known.get(path)
-            return ABSENT if known is None else known[1], None
-        return seen_at(roots, path, take)
+        known = self.known_before(path)
+        return seen_at(roots, path, take) if known is None else (known, None)
+
+    def known_before(self, path: str) -> State | None:
+        """Return what stood there before the segment, where that is known."""
+        if path in self.touched or self.snapshot is None or not self.snapshot.covers(path):
+            return self.touched.get(path)
+        known = self.snapshot.known.get(path)
+        return ABSENT if known is None else known[1]
 
     def changes(self, roots: Roots, now: Snapshot | None, take: Take) -> list[Change]:
         """Return what is another one now, by path; `now` is a second snapshot, where there was a first."""
@@ -322,6 +405,11 @@ class TurnSegments(Struct):
             elif now != change.after:
                 self.shared.add(path)
 
+    def before(self, path: str) -> State | None:
+        """Return what is kept of a path from before the turn changed it; None where it did not."""
+        change = self.changes.get(path)
+        return self.segment.known_before(path) if change is None else change.before
+
     @property
     def outcome(self) -> list[Change]:
         """What is another one than before the turn, by path."""
@@ -391,11 +479,11 @@ def _differences(
             yield path, known[1], state
     for path, known in now.known.items():
         # What was left out before was there before, for all that is known. A bulk folder that is new stays.
-        if path not in before.known and known[1] != BULK and before.covers(path):
+        if path not in before.known and not known[1].is_bulk and before.covers(path):
             yield path, ABSENT, known[1]
 
 
 def _is_unknown(before: State, after: State, *, is_seen: bool) -> bool:
     """Return whether nobody can say that the two differ: one was not looked into."""
-    is_bulk = BULK in (before, after) or (bool(before.mark) and not is_seen)
+    is_bulk = before.is_bulk or after.is_bulk or (bool(before.mark) and not is_seen)
     return is_bulk and before.kind == after.kind

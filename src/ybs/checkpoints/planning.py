@@ -25,7 +25,8 @@ class RestoreStep(Struct, kw_only=True):
     expected: State
     target: State
     is_broken: bool = False  # somebody else changed it between two of the turns, or within one
-    is_kept: bool = True
+    #: Why it cannot be brought there, without its subject; empty where it can.
+    why_not: str = ""
     is_ignored: bool = False
     found: State = ABSENT
 
@@ -57,7 +58,8 @@ def joined(turns: Iterable[Mapping[str, Change]], *, is_redo: bool) -> dict[str,
                 step.is_broken = True
             step.is_broken = step.is_broken or (change.is_broken and not is_redo)
             step.target = target
-            step.is_kept = step.is_kept and (change.is_kept if is_redo else change.can_be_undone)
+            why_not = change.why_not_redone if is_redo else change.why_not_undone
+            step.why_not = step.why_not or why_not
             step.is_ignored = step.is_ignored and change.is_ignored
     return steps
 
@@ -73,8 +75,8 @@ def plan(
     """Look at every path. `is_resumed`: the same was begun before and broke off, so some is done already."""
     # Snapshots leave repositories out. A record that has some of them all the same is an old one.
     steps = {path: step for path, step in steps.items() if not _lies_in_repository(roots, path)}
-    unkept = [path for path, step in steps.items() if not step.is_kept]
-    steps = {path: step for path, step in steps.items() if step.is_kept}
+    unkept = [path for path, step in steps.items() if step.why_not]
+    steps = {path: step for path, step in steps.items() if not step.why_not}
     changed: list[str] = []
     todo: dict[str, RestoreStep] = {}
     for path, step in steps.items():

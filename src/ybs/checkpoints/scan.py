@@ -10,7 +10,16 @@ from time import monotonic, time_ns
 
 from msgspec import Struct
 
-from ybs.checkpoints.states import BULK, MOST_FILE_BYTES, State, Take, state_of, unkept_file
+from ybs.checkpoints.states import (
+    ABSENT,
+    MOST_FILE_BYTES,
+    MOST_IGNORED,
+    MOST_IGNORED_BYTES,
+    State,
+    Take,
+    state_of,
+    unkept_file,
+)
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.opening import OpenEntry
@@ -18,8 +27,6 @@ from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
 MOST_NEW_BYTES = 1_000_000_000
-#: Of the files that git ignores so much is kept; those beyond it are named, as large files are.
-MOST_IGNORED_BYTES = 100_000_000
 #: A file that changed so shortly before it was read may change again without another time: clocks are coarse.
 UNSETTLED_NS = 2_000_000_000
 
@@ -31,7 +38,7 @@ class TooMuch(YbsError):
 class FolderListing(Struct, kw_only=True):
     """The paths below a folder, relative to it: files and links, folders, and what was passed over.
 
-    `ignored` are those of the files and folders that git ignores, `bulk` the folders that were passed over as such.
+    `ignored` are those of the files and folders that git ignores, `bulk` the folders that were passed over as such, with their states.
     """
 
     folder: Path
@@ -39,7 +46,7 @@ class FolderListing(Struct, kw_only=True):
     folders: list[str]
     left_out: set[str]
     ignored: set[str] = set()
-    bulk: set[str] = set()
+    bulk: Mapping[str, State] = {}
 
 
 #: What is known of a path: the stamp that says whether it must be read again (None: it must), and its state.
@@ -68,13 +75,42 @@ class Snapshot:
             path = os.path.dirname(path)  # noqa: PTH120 - texts, many of them
         return True
 
+    def state_ahead(self, path: str, status: os.stat_result) -> State | None:
+        """Return what the next snapshot would keep of a file or link of this status; None where only a look tells."""
+        if (known := self.known.get(path)) is None or stat.S_ISDIR(status.st_mode):
+            return None
+        if path not in self.ignored:
+            return state_ahead(status)
+        return known[1] if known[0] == _stamp(status) else None
+
+
+class Unkept:
+    """What a snapshot does not keep."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        known = snapshot.known.items()
+        self._states = {path: state for path, (_, state) in known if not state.is_kept}
+
+    def at(self, path: str) -> tuple[str, State]:
+        """Return what is not kept of a path, and where: itself, a folder that it lies in, or what lies in it; else the path."""
+        here = path
+        while here not in ("/", ""):
+            if here in self._states:
+                return here, self._states[here]
+            here = os.path.dirname(here)  # noqa: PTH120 - texts, many of them
+        below = f"{path}/"
+        within = (each for each in self._states.items() if each[0].startswith(below))
+        return next(within, (path, ABSENT))
+
 
 class Scanner:
-    """Takes snapshots. `is_over` ends one early."""
+    """Takes snapshots. `is_over` ends one early. Without `reads` it tells only what another one would not keep."""
 
-    def __init__(self, roots: Roots, take: Take, is_over: Callable[[], bool]) -> None:
-        self._roots, self._take, self._is_over = roots, take, is_over
-        self._new_bytes = self._ignored_bytes = 0
+    def __init__(
+        self, roots: Roots, take: Take, is_over: Callable[[], bool], *, reads: bool = True
+    ) -> None:
+        self._roots, self._take, self._is_over, self._reads = roots, take, is_over, reads
+        self._new_bytes = self._ignored_bytes = self._ignored_files = 0
         #: How long it took to find what must be read.
         self.seconds = 0.0
 
@@ -83,7 +119,7 @@ class Scanner:
     ) -> None:
         """Look at all paths; what is `known` with the same stamp is not read. Raises TooMuch and NoRoom."""
         unread: list[tuple[str, list[str]]] = []
-        bulk: list[str] = []
+        bulk: dict[str, State] = {}
         count, began = 0, monotonic()
         for listing in listings:
             top = str(listing.folder).rstrip("/")
@@ -96,13 +132,13 @@ class Scanner:
             for below, names in _by_folder(listing):
                 folder = f"{top}/{below}"
                 unread.append((folder, self._stat(folder, names, known, snapshot)))
-            bulk += [f"{top}/{path}" for path in listing.bulk]
+            bulk |= {f"{top}/{path}": state for path, state in listing.bulk.items()}
         self.seconds = monotonic() - began
         if self._new_bytes > MOST_NEW_BYTES:
             raise TooMuch(f"the files hold more than {MOST_NEW_BYTES:,} bytes")
-        for folder, names in unread:
+        for folder, names in unread if self._reads else ():
             self._read(folder, names, snapshot)
-        snapshot.known.update((path, (None, BULK)) for path in bulk)
+        snapshot.known.update((path, (None, state)) for path, state in bulk.items())
 
     def _stat(
         self, folder: str, names: list[str], known: Mapping[str, KnownPaths], snapshot: Snapshot
@@ -117,7 +153,7 @@ class Scanner:
             if (old := known.get(path)) is not None and old[0] == _stamp(status):
                 snapshot.known[path] = old
                 continue
-            if not has_room:
+            if not has_room or (not self._reads and _is_large(status)):
                 snapshot.known[path] = None, unkept_file(status)
                 continue
             unread.append(place.name)
@@ -128,8 +164,9 @@ class Scanner:
         """Count an ignored file, and return whether what it holds is kept."""
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_FILE_BYTES:
             return True  # it takes none
+        self._ignored_files += 1
         self._ignored_bytes += status.st_size
-        return self._ignored_bytes <= MOST_IGNORED_BYTES
+        return self._ignored_files <= MOST_IGNORED and self._ignored_bytes <= MOST_IGNORED_BYTES
 
     def _read(self, folder: str, names: list[str], snapshot: Snapshot) -> None:
         unsettled = time_ns() - UNSETTLED_NS
@@ -161,6 +198,15 @@ def _status(place: OpenEntry) -> os.stat_result | None:
     with suppress(OSError):  # no right to enter its folder
         return place.status()
     return None
+
+
+def state_ahead(status: os.stat_result) -> State:
+    """Return what is kept of a file or link of this status where only its size counts."""
+    return unkept_file(status) if _is_large(status) else ABSENT
+
+
+def _is_large(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) and status.st_size > MOST_FILE_BYTES
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

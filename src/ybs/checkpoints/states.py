@@ -1,8 +1,11 @@
-"""The state of a path (nothing, a file, a link or a folder), before and after a turn."""
+"""The state of a path (nothing, a file, a link or a folder), before and after a turn, and why one cannot be made again.
+
+`why_unkept` is the only place that says so: the question before a command, the report of an undo and the docs go by it.
+"""
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -41,6 +44,11 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind != "other" and not self.mark
 
     @property
+    def is_bulk(self) -> bool:
+        """Whether it is a folder that was not looked into."""
+        return self.kind == "folder" and bool(self.mark)
+
+    @property
     def is_special(self) -> bool:
         """Whether it is a pipe, a socket or a device, in which nothing is kept."""
         return self.kind == "other" and self.mark.startswith(_SPECIAL)
@@ -49,6 +57,29 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
 ABSENT = State()
 #: A folder of dependencies, build outputs or caches. Only that it is there is known, and no undo brings it back.
 BULK = State(kind="folder", mark="bulk")
+#: The same of an ignored folder that there was no room for.
+FULL = State(kind="folder", mark="full")
+#: Of the files and folders that git ignores so many are kept, and so much of what the files hold.
+MOST_IGNORED = 5_000
+MOST_IGNORED_BYTES = 100_000_000
+WHY_LARGE = f"is over {MOST_FILE_BYTES // 1_000_000} MB"
+WHY_BULK = "holds dependencies, build outputs or a cache"
+WHY_NO_ROOM = (
+    f"is ignored by git, and undo keeps {MOST_IGNORED:,} such files and folders, "
+    f"with {MOST_IGNORED_BYTES // 1_000_000} MB in all"
+)
+WHY_SPECIAL = "is not a plain file, or cannot be read"
+
+
+def why_unkept(state: State) -> str:
+    """Return why no undo brings back what stood there, without its subject; empty where one does."""
+    if state.is_kept:
+        return ""
+    if state.kind == "other":
+        return WHY_SPECIAL
+    if state.kind == "file":
+        return WHY_LARGE if state.size > MOST_FILE_BYTES else WHY_NO_ROOM
+    return WHY_NO_ROOM if state == FULL else WHY_BULK
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,14 +96,14 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_ignored: bool = False
 
     @property
-    def is_kept(self) -> bool:
-        """Whether both sides can be made again."""
-        return self.before.is_kept and self.after.is_kept
+    def why_not_undone(self) -> str:
+        """Why what stood there before cannot be made again, or something would be lost by that; empty where it can."""
+        return why_unkept(self.before) or ("" if self.after.is_special else why_unkept(self.after))
 
     @property
-    def can_be_undone(self) -> bool:
-        """Whether what stood there before can be made again, and nothing is lost by that."""
-        return self.before.is_kept and (self.after.is_kept or self.after.is_special)
+    def why_not_redone(self) -> str:
+        """Why one of both sides cannot be made again; empty where both can."""
+        return why_unkept(self.before) or why_unkept(self.after)
 
 
 def digest_of(data: bytes) -> str:
@@ -173,14 +204,14 @@ class Restored(Struct, frozen=True, kw_only=True):
     """What an undo or redo did: all or nothing.
 
     `conflicts` are paths that somebody else changed since, or where nothing may be written; while there are some
-    nothing is done. `unkept` are paths that cannot be brought back, `left` ignored files that somebody else changed since,
+    nothing is done. `unkept` are paths that cannot be brought back, each with the reason, `left` ignored files that somebody else changed since,
     `stayed` folders that are not empty, and `beyond` says why commands may have changed more. `problem` says what ended it half-way, in words for the person: done once more it goes on.
     `overwritten` names what a forced undo found, itself a checkpoint: to undo that brings all of it back.
     """
 
     paths: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
-    unkept: tuple[str, ...] = ()
+    unkept: Mapping[str, str] = {}
     left: tuple[str, ...] = ()
     stayed: tuple[str, ...] = ()
     beyond: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +16,7 @@ from ybs.session.session import Session
 from ybs.tools.editing.diff import diff_of_change
 
 if TYPE_CHECKING:
+    from ybs.checkpoints.states import Restored
     from ybs.core.changes import FileChange
     from ybs.session.composer import Heard
     from ybs.session.history import WayBack
@@ -32,10 +33,6 @@ WERE_FORGOTTEN = "The conversation stays: the words of that turn are no longer i
 STILL_RUNS = "Commands in the background (/jobs) go on, and their changes are not undone."
 _UNDO = re.compile(r"([1-9][0-9]{0,3})?\s*(force)?", re.IGNORECASE)
 _MOST_PATHS = 4
-_UNKEPT = (
-    "Not brought back, because no copy was kept (over 10 MB, not a plain file, or a folder of dependencies, "
-    "build outputs or caches)"
-)
 #: What became of commits, said after an undo and after a redo.
 _HOW = (
     (
@@ -152,13 +149,20 @@ def _rest(way: "WayBack") -> list[str]:
     if (files := way.files) is None:
         return []
     rows = (
-        (_UNKEPT, files.unkept),
+        *_unkept(files),
         ("Left as they are, because they changed since", files.left),
         ("Not removed, because other files are in them", [f"{path}/" for path in files.stayed]),
     )
     lines = [f"{why}: {listed(paths, _MOST_PATHS)}." for why, paths in rows if paths]
     beyond = [*files.beyond, *[_NO_COPIES] * way.ran_commands]
     return [*lines, *(f"{_BEYOND}: {reason}." for reason in beyond)]
+
+
+def _unkept(files: "Restored") -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield why files could not be brought back, with their names."""
+    for reason in dict.fromkeys(files.unkept.values()):
+        names = [name for name, why in files.unkept.items() if why == reason]
+        yield f"Not brought back, because {'it' if len(names) == 1 else 'each'} {reason}", names
 
 
 def _commits(way: "WayBack", *, is_redo: bool = False) -> list[str]:

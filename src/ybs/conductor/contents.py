@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ybs.agent.project_walk import listings_of_project
 from ybs.checkpoints.scan import KnownPaths, Scanner, Snapshot
-from ybs.checkpoints.states import BULK, State, Take, state_at
+from ybs.checkpoints.states import FULL, State, Take, state_at
 from ybs.config.host import is_in_memory
 from ybs.core.errors import Refused, ToolError
 from ybs.security.paths.names import real_name, shown_name
@@ -26,11 +26,15 @@ _RIGHTS = 0o777
 
 
 class Contents(Struct, kw_only=True):
-    """The states by path, which of the paths git ignores, and the folders of dependencies, builds and caches, which are not looked into."""
+    """The states by path, which of the paths git ignores, and the folders that are not looked into: of dependencies, builds and caches.
+
+    `full` are those among them that hold too much that git ignores.
+    """
 
     states: dict[str, State]
     ignored: set[str]
     bulk: list[str]
+    full: set[str] = set()
     #: What another look at the same folder need not read again.
     known: Mapping[str, KnownPaths] = {}
 
@@ -52,9 +56,10 @@ def look(
     below = _below(top)
     states = {below(path): plain(state) for path, (_, state) in snapshot.known.items()}
     return Contents(
-        states={path: state for path, state in states.items() if state != plain(BULK)},
+        states={path: state for path, state in states.items() if not state.is_bulk},
         ignored=set(map(below, snapshot.ignored)),
-        bulk=[path for path, state in states.items() if state == plain(BULK)],
+        bulk=[path for path, state in states.items() if state.is_bulk],
+        full={path for path, state in states.items() if state == FULL},
         known=snapshot.known,
     )
 
@@ -103,7 +108,7 @@ def moved_link(state: State, here: Path, there: Path) -> State:
 MOST_COPIED_BYTES = 1_000_000_000
 #: What is left for others on the disk.
 LEAST_FREE_BYTES = 500_000_000
-#: So many ignored files that are too large to be copied are shown as they are; the sandbox takes a time for each.
+#: So many ignored files, and as many folders, that are too large to be copied are shown as they are; the sandbox takes a time for each.
 MOST_SHOWN = 50
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -138,7 +143,8 @@ class Copying:
         states = contents.states
         large = [path for path, state in states.items() if state.kind == "file" and state.mark]
         self._shown = [path for path in large if path in contents.ignored][:MOST_SHOWN]
-        self._shown += contents.bulk
+        self._shown += [path for path in contents.bulk if path not in contents.full]
+        self._shown += sorted(contents.full)[:MOST_SHOWN]
         self._large = [path for path in large if path not in contents.ignored]
 
     def _check_size(self) -> None:

@@ -114,16 +114,20 @@ def _with_mode(content: State, before: State, ours: State, after: State) -> "Sta
 
 
 def steps_to(
-    roots: Roots, fates: Mapping[str, State], found: Mapping[str, State], clashes: dict[str, Clash]
+    roots: Roots,
+    changes: Sequence[Change],
+    fates: Mapping[str, State],
+    found: Mapping[str, State],
+    clashes: dict[str, Clash],
 ) -> dict[str, RestoreStep]:
     """Return what is to be done to bring the project's paths to their fates, by absolute path.
 
     A path that cannot be brought there becomes a clash, and so does what lies below one, and what would lie in a repository then.
     """
-    spread_clashes(fates, clashes)
+    spread_clashes(changes, clashes)
     clashes.update(_in_repositories(roots, fates, clashes))
     while True:
-        spread_clashes(fates, clashes)
+        spread_clashes(changes, clashes)
         steps = {
             path_in(roots.folder, path): RestoreStep(
                 expected=found[path], target=_keeping_rights(fate, found[path])
@@ -160,12 +164,26 @@ def _in_repositories(
     }
 
 
-def spread_clashes(paths: Iterable[str], clashes: dict[str, Clash]) -> None:
-    """Have what lies below a clash be one, too: a folder is merged whole or not at all."""
-    tops = list(clashes)
-    for path in paths:
-        if path not in clashes and lies_below(path, tops):
-            clashes[path] = Clash("what lies above it was not merged")
+def spread_clashes(changes: Sequence[Change], clashes: dict[str, Clash]) -> None:
+    """Have what lies below a clash be one, too, and what was moved to one: of a folder and of a move all is merged, or nothing."""
+    count = -1
+    while count != len(clashes):
+        count, tops = len(clashes), list(clashes)
+        kept_out = {_held(change.after) for change in changes if change.path in clashes} - {None}
+        for change in changes:
+            if change.path in clashes:
+                continue
+            if lies_below(change.path, tops):
+                clashes[change.path] = Clash("what lies above it was not merged")
+            elif _held(change.before) in kept_out and change.after.kind in ("absent", "folder"):
+                clashes[change.path] = Clash("it was moved to where it could not be merged")
+
+
+def _held(state: State) -> tuple[str, ...] | None:
+    """Return what moves with a file or a link; None where that is nothing. A move changes the last time in a mark."""
+    if not (state.target or (state.kind == "file" and state.size)):
+        return None
+    return state.target, state.digest, state.mark.rpartition(" ")[0]
 
 
 def _keeping_rights(target: State, found: State) -> State:

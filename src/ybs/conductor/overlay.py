@@ -30,7 +30,7 @@ from ybs.conductor.merging import (
 )
 from ybs.conductor.origin import ParentProject
 from ybs.core.errors import YbsError
-from ybs.core.events import Emit
+from ybs.core.events import Emit, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.to_its_end import to_its_end
 from ybs.security.launcher import environ_away
@@ -78,7 +78,9 @@ class TakingOver:
             self.clashes = dict(self._refused)
             found = await asyncio.to_thread(origin.states, [each.path for each in self._changes])
             fates = await self._fates(found)
-            steps = await asyncio.to_thread(steps_to, origin.roots, fates, found, self.clashes)
+            steps = await asyncio.to_thread(
+                steps_to, origin.roots, self._changes, fates, found, self.clashes
+            )
             try:
                 await asyncio.to_thread(Restoring(origin.roots, steps, origin.get).do)
             except (YbsError, OSError) as error:
@@ -198,7 +200,7 @@ class Overlay:
                 is_foreign=self._is_foreign,
             )
             clashes = await admission.refused(changes, self._conflicts.shown, call, emit)
-            spread_clashes([change.path for change in changes], clashes)
+            spread_clashes(changes, clashes)
             taking_over = TakingOver(self._origin, changes, clashes)
             return await to_its_end(self._take_over(taking_over, changes, left, call, emit))
 
@@ -211,6 +213,8 @@ class Overlay:
         emit: Emit,
     ) -> Merged:
         await self._origin.watch.around(partial(taking_over.do, call), emit, who=_MERGE)
+        for note in taking_over.notes:  # the model reads them in the result
+            emit(Noticed(level="warning", text=f"Of what {self.agent} did, {note}."))
         clashes = taking_over.clashes
         self._copied.base.update((change.path, change.after) for change in taking_over.done)
         conflicts = [

@@ -1,6 +1,7 @@
 """The workplaces of sub-agents: the project itself, or a copy for each of several that may change it."""
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,10 @@ from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.to_its_end import to_its_end
 from ybs.core.wording import listed
+from ybs.security.paths.path_text import lies_in
 from ybs.security.sandbox.scratch import remove_folder
 from ybs.tools.searching.walk import Deadline
+from ybs.tools.workspace import FindLost
 
 _NOT_MERGED = "Its changes were not merged."
 _UNMERGED = "not all of its changes were merged ({error}); its copy of the project stays in {copy} until the session ends"
@@ -168,6 +171,7 @@ class Isolation:
         environment = ToolEnvironment.of(
             folder, original.loaded, original.permissions, original=original
         )
+        environment.workspace.ask_for_losses(_in_project(original, folder))
         roots = original.roots
         linked = [Path(origin.path(path)) for path in copied.shown]
         others = [path for path in roots.folders if not roots.folder.is_relative_to(path)]
@@ -177,3 +181,16 @@ class Isolation:
             if not roots.holds_blocked(path):
                 environment.sandbox.show(path)
         return environment
+
+
+def _in_project(original: ToolEnvironment, copy: Path) -> FindLost:
+    """Return what says of paths in a copy what undo would not bring back once they are merged: a merge names its paths."""
+
+    def first_lost(paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
+        del is_named
+        top, below = str(original.folder), (each for each in paths if lies_in(each, str(copy)))
+        there = {top + each[len(str(copy)) :]: each for each in below}
+        path, why = original.workspace.first_lost(there, is_named=True)
+        return there.get(path, ""), why
+
+    return first_lost

@@ -1,8 +1,9 @@
 """Record a finished turn: its file changes, a commit of them, and the session's title."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from ybs.agent.environment import ToolEnvironment
@@ -38,6 +39,8 @@ class TurnRecorder(TurnHook):
 
     def __init__(self, environment: ToolEnvironment, journal: Journal, warming: Warming) -> None:
         self._environment, self._journal, self._warming = environment, journal, warming
+        self._making = Lock()  # a tool that is about to be asked about looks from a thread
+        environment.workspace.ask_for_losses(self.first_lost)
         self._emit: Emit | None = None
         self._checkpoints: Checkpoints | None = None
         self._committer: Committer | None = None
@@ -48,20 +51,28 @@ class TurnRecorder(TurnHook):
     @property
     def checkpoints(self) -> "Checkpoints":
         """What the turns changed in files."""
-        if self._checkpoints is None:
-            from ybs.session.undoing import Checkpoints  # with the first change
+        with self._making:
+            if self._checkpoints is None:
+                self._checkpoints = self._new_checkpoints()
+            return self._checkpoints
 
-            environment, journal = self._environment, self._journal
-            name, may_write = journal.begin(), environment.incognito.may_write
-            is_saved = may_write and bool(journal.path)
-            self._checkpoints = Checkpoints(
-                environment.roots,
-                name,
-                may_write=may_write,
-                has_jobs=environment.has_jobs,
-                turn=(lambda: journal.replay.past_turns.begun) if is_saved else None,
-            )
-        return self._checkpoints
+    def _new_checkpoints(self) -> "Checkpoints":
+        from ybs.session.undoing import Checkpoints  # with the first change
+
+        environment, journal = self._environment, self._journal
+        name, may_write = journal.begin(), environment.incognito.may_write
+        is_saved = may_write and bool(journal.path)
+        return Checkpoints(
+            environment.roots,
+            name,
+            may_write=may_write,
+            has_jobs=environment.has_jobs,
+            turn=(lambda: journal.replay.past_turns.begun) if is_saved else None,
+        )
+
+    def first_lost(self, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
+        """Return the first of these absolute paths that `/undo` would not bring back, and why."""
+        return self.checkpoints.first_lost(paths, is_named=is_named)
 
     @property
     def committer(self) -> "Committer":

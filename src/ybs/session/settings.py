@@ -1,5 +1,7 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from ybs.config.tree import ValueOrigin
 from ybs.core.errors import ConfigError
 from ybs.core.ports import Confirm
 from ybs.providers.registry import chosen_name, provider_names, with_only_key
+from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
@@ -90,9 +93,21 @@ def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) 
     """Return what tools stand on, for a frontend that needs no model."""
     if loaded.config.incognito.enabled:
         options.before_incognito()
-    return ToolEnvironment.of(
-        options.folder, loaded, options.permissions, person=Person(confirm=confirm)
-    )
+    person = Person(confirm=confirm)
+    made = ToolEnvironment.of(options.folder, loaded, options.permissions, person=person)
+    made.workspace.ask_for_losses(partial(_first_lost, made.roots))
+    return made
+
+
+def _first_lost(roots: Roots, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
+    """Return the first of these paths that the undo of a session would not bring back, and why. Who called the tool has one of their own."""
+    from ybs.agent.project_walk import SCAN_SECONDS, listings  # not before the first command
+    from ybs.checkpoints.keeping import Keeper
+    from ybs.tools.searching.walk import Deadline
+
+    deadline = Deadline(SCAN_SECONDS)
+    look = (lambda: listings(roots, deadline)), (lambda: deadline.is_over)
+    return Keeper(roots).first_lost(paths, *look, has_jobs=False, is_named=is_named)
 
 
 def ready_settings(options: Options) -> Loaded:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ybs.agent.project_walk import listings
+from ybs.agent.project_walk import SCAN_SECONDS, listings
 from ybs.checkpoints.states import Change, KeptTurn, Recovered, Restored, State
 from ybs.checkpoints.store import StoredContents
 from ybs.core.errors import Refused, ToolError, YbsError
@@ -76,7 +76,7 @@ def diff_of_turn(changes: Iterable[Change], get: Get) -> str:
 def _chunks(change: Change, get: Get) -> Iterator[str]:
     before, after = change.before, change.after
     line = line_of(change)
-    if not change.is_kept:
+    if change.why_not_redone:
         yield f"{line} (not kept)"
     elif "file" not in (before.kind, after.kind) or before.digest == after.digest:
         yield line
@@ -124,11 +124,11 @@ def _is_folder(change: "Change") -> bool:
 _Value = TypeVar("_Value")
 #: More lines than this are not in the message of a commit.
 _MOST_LINES = 20
-#: How long the look at the project before a command, and that after the turn, may take.
-SCAN_SECONDS = 10.0
 _BEYOND = "What commands change in files here cannot be undone"
 _BEYOND_TURN = "What this turn's commands changed in files cannot be undone"
 _TOO_MUCH = "there is too much to look at"
+_IN_INCOGNITO = "incognito mode keeps no copies for undo"
+_WHY_GONE = "has no saved copy any more"
 _IN_BULK = "something changed in {}, where undo keeps no copies"
 
 
@@ -154,6 +154,7 @@ class Checkpoints:
         #: What the person should be told once, such as that shell effects cannot be undone; empty: nothing.
         self.notice = ""
         self._lock = Lock()  # a look that was cancelled may take a moment to end
+        self._making = Lock()
         self._made: Keeper | None = None
         self._said = ""
         self._is_noted = False
@@ -175,18 +176,31 @@ class Checkpoints:
         """
         if not self._may_write or effect == "read":
             return
-        links = effect != "delete"
         is_all = effect == "execute" or not paths
         try:
             if is_all:
                 await self._keep_all()
             else:
-                await self._working(lambda _: self._keep(paths, is_link_followed=links), in_thread)
+                await self._working(lambda _: self._keep(paths), in_thread)
         except Refused:
             raise  # the tool is refused as well
         except ToolError as error:
             self.notice = f"Changes from now on cannot be undone: {error}."
             raise
+
+    def first_lost(self, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
+        """Return the first of these absolute paths that undo would not bring back, and why, as `Keeper.first_lost` does.
+
+        It may take a moment: call it in a thread.
+        """
+        from ybs.tools.searching.walk import Deadline
+
+        if not self._may_write:
+            path = next(filter(os.path.lexists, paths), "")
+            return path, _IN_INCOGNITO if path else ""
+        with self._lock:
+            look, has_jobs = self._look(Deadline(SCAN_SECONDS)), self._has_jobs()
+            return self._keeper.first_lost(paths, *look, has_jobs=has_jobs, is_named=is_named)
 
     async def after_change(self) -> None:
         """See what was changed since `before_change`: what changes later is somebody else's. Raises ToolError."""
@@ -261,11 +275,12 @@ class Checkpoints:
 
     @property
     def _keeper(self) -> "Keeper":
-        if self._made is None:
-            from ybs.checkpoints.keeping import Keeper
+        with self._making:
+            if self._made is None:
+                from ybs.checkpoints.keeping import Keeper
 
-            self._made = Keeper(self._roots)
-        return self._made
+                self._made = Keeper(self._roots)
+            return self._made
 
     async def _working(
         self,
@@ -296,11 +311,22 @@ class Checkpoints:
         """Return how the project is walked through, and what ends that early."""
         return (lambda: listings(self._roots, deadline)), (lambda: deadline.is_over)
 
-    def _keep(self, paths: Sequence[str], *, is_link_followed: bool) -> None:
+    def _keep(self, paths: Sequence[str]) -> None:
+        """Keep each path as it is named: a tool has followed the links by then, and a merge changes the links themselves.
+
+        One that may not be written is left out alone. Raises Refused for it, once the others are kept.
+        """
+        refused: list[str] = []
         for path in paths:
-            real = self._roots.resolve(path, is_write=True, is_link_followed=is_link_followed)
-            self._keeper.touch(str(real))
+            try:
+                real = self._roots.resolve(path, is_write=True, is_link_followed=False)
+            except Refused as error:
+                refused.append(str(error))
+            else:
+                self._keeper.touch(str(real))
         self._note()
+        if refused:
+            raise Refused("; ".join(refused))
 
     def _note(self) -> None:
         """Have the disk know of the turn, so that a kill does not take it along."""
@@ -366,7 +392,7 @@ class Checkpoints:
 
         # One that is cancelled does not come to the second line.
         if problem := await self._working(keep):
-            self._keeper.note_failure()
+            self._keeper.note_failure(problem)
             self.notice = "" if problem == self._said else f"{_BEYOND}: {problem}."
             self._said = problem
 
@@ -395,7 +421,7 @@ class Checkpoints:
         )
 
     def _kept(self, record: "TurnRecord") -> KeptTurn:
-        unkept = tuple(change.path for change in record.changes if not change.can_be_undone)
+        unkept = tuple(change.path for change in record.changes if change.why_not_undone)
         are_edits = all({c.before.kind, c.after.kind} == {"file"} for c in record.changes)
         paths = named(record.changes)
         return KeptTurn(name=record.name, paths=paths, unkept=unkept, are_edits=are_edits)
@@ -406,8 +432,8 @@ class Checkpoints:
     def _record(self, name: str, contents: StoredContents | None = None) -> "TurnRecord":
         return self._keeper.store.read(name, contents)
 
-    def _changed_bulk(self, records: "Iterable[TurnRecord]", deadline: "Deadline") -> Iterator[str]:
-        """Say in which bulk folders something changed since commands of these turns ran."""
+    def _changed_bulk(self, records: "Iterable[TurnRecord]", deadline: "Deadline") -> set[str]:
+        """Return the bulk folders in which something changed since commands of these turns ran."""
         from ybs.checkpoints.scan import TooMuch, changed_bulk
 
         since_ns = min((record.since_ns for record in records if record.since_ns), default=0)
@@ -415,8 +441,8 @@ class Checkpoints:
             walk, is_over = self._look(deadline)
             with suppress(TooMuch):  # it was too much then as well, and that was noted
                 changed = changed_bulk(self._roots, walk(), since_ns, is_over)
-                folders = [f"{self._roots.show(Path(path))}/" for path in changed]
-                yield from [_IN_BULK.format(listed(folders))] * bool(folders)
+                return {f"{self._roots.show(Path(path))}/" for path in changed}
+        return set()
 
     def _restore(
         self,
@@ -434,19 +460,17 @@ class Checkpoints:
         store, contents = self._keeper.store, StoredContents()
         records = [store.read(name, contents) for name in dict.fromkeys(names)]
         records = records[::-1] if is_redo else records
-        steps = self._steps(records, only, is_redo=is_redo)
-        for step in steps.values():
-            step.is_kept = step.is_kept and contents.has(step.target)
+        steps = self._steps(records, contents, only, is_redo=is_redo)
         mark = records[0].name
         keeps = force and not is_redo
         look_at = partial(self._keeper.look_at, keeps=keeps)
         planned = plan(self._roots, steps, look_at, force=force, is_resumed=store.began(mark))
-        beyond = [record.beyond for record in records if record.beyond]
-        beyond += [] if is_redo else self._changed_bulk(records, deadline)
+        bulk = set[str]() if is_redo else self._changed_bulk(records, deadline)
         outcome = Restored(
-            unkept=self._shown(planned.unkept),
+            unkept={
+                self._roots.show(Path(path)): steps[path].why_not for path in sorted(planned.unkept)
+            },
             left=self._shown(planned.left),
-            beyond=tuple(dict.fromkeys(beyond)),
         )
         if planned.conflicts:
             return replace(outcome, conflicts=self._shown(planned.conflicts))
@@ -460,8 +484,11 @@ class Checkpoints:
             problem = f"Only some of the files were restored: {reason}. Run the command again to restore the rest."
             return replace(outcome, problem=problem)
         store.finish(mark)
+        if not is_redo and any(path.endswith("/.gitignore") for path in planned.steps):
+            bulk |= self._changed_bulk(records, deadline)  # what git ignored before the turn
         return replace(
             outcome,
+            beyond=_beyond(records, bulk),
             paths=self._shown(planned.steps.keys() - restoring.stayed),
             stayed=self._shown(restoring.stayed),
             is_done=True,
@@ -469,11 +496,18 @@ class Checkpoints:
         )
 
     def _steps(
-        self, records: "Iterable[TurnRecord]", only: Collection[str] | None, *, is_redo: bool
+        self,
+        records: "Iterable[TurnRecord]",
+        contents: StoredContents,
+        only: Collection[str] | None,
+        *,
+        is_redo: bool,
     ) -> "dict[str, RestoreStep]":
         from ybs.checkpoints.planning import joined
 
         steps = joined((self._by_path(record.changes) for record in records), is_redo=is_redo)
+        for step in steps.values():
+            step.why_not = step.why_not or ("" if contents.has(step.target) else _WHY_GONE)
         return {
             path: step
             for path, step in steps.items()
@@ -501,6 +535,13 @@ class Checkpoints:
 
     def _shown(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(self._roots.show(Path(path)) for path in sorted(paths))
+
+
+def _beyond(records: "Iterable[TurnRecord]", bulk: Iterable[str]) -> tuple[str, ...]:
+    """Return why commands may have changed more than is known; `bulk` are folders in which something changed."""
+    reasons = [record.beyond for record in records if record.beyond]
+    reasons += [_IN_BULK.format(listed(folders))] if (folders := sorted(bulk)) else []
+    return tuple(dict.fromkeys(reasons))
 
 
 def commit_message(changes: "Sequence[Change]", columns: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from time import time_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
@@ -68,6 +68,22 @@ class ReadLog:
             )
 
 
+class FindLost(Protocol):
+    """Returns the first of some absolute paths that undo would not bring back if it changed now, and why; else empty texts.
+
+    `is_named`: a tool names them; else they are what a command may change.
+    """
+
+    def __call__(self, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
+        """Look at the paths, in a thread."""
+        ...
+
+
+def _nothing(paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
+    del paths, is_named
+    return "", ""
+
+
 class Workspace:
     """The folders, the log of what was read, what commands share, and the most characters that a result may have.
 
@@ -86,8 +102,11 @@ class Workspace:
         since_ns: int | None = None,
         repository: str | None = None,
         learn_keys: Callable[[str], None] | None = None,
+        first_lost: FindLost = _nothing,
     ) -> None:
         self.roots, self.learn_keys = roots, learn_keys
+        #: What says what undo would not bring back: of a session, its checkpoints.
+        self.first_lost = first_lost
         #: When the session began, in nanoseconds since the epoch.
         self.since_ns = time_ns() if since_ns is None else since_ns
         #: The mark of the repository that was here when it began; empty where there was none.
@@ -111,6 +130,7 @@ class Workspace:
             since_ns=self.since_ns,
             repository=self.repository,
             learn_keys=self.learn_keys,
+            first_lost=self.first_lost,
         )
 
     def began(self, at_ns: int, repository: str) -> None:
@@ -125,6 +145,10 @@ class Workspace:
         from ybs.git.hardening import GitSandbox  # not before git runs
 
         return GitSandbox(self.roots, is_off=not self.has_sandbox)
+
+    def ask_for_losses(self, first_lost: FindLost) -> None:
+        """Have another one say what undo would not bring back: that of a session keeps the files."""
+        self.first_lost = first_lost
 
     def limit_outputs(self, most_chars: int) -> None:
         """Have no output of a tool be longer from now on."""

@@ -1,15 +1,27 @@
 """Commands that would destroy what undo cannot bring back are seen before they run."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hosts import host_at, this_host
 from rows import every_row
+from ybs.agent import project_walk
+from ybs.checkpoints import scan
 from ybs.security.paths.bulk import MOST_KEPT_BYTES
 from ybs.security.paths.roots import Roots
-from ybs.tools.shell import losses
-from ybs.tools.shell.losses import loss
+from ybs.session import undoing
+from ybs.session.undoing import Checkpoints
+from ybs.tools.shell.losses import loss as loss_in
+from ybs.tools.workspace import Workspace
+
+
+def loss(command: str, folder: Path, roots: Roots) -> str:
+    """Return what a session with nothing kept yet says of a command."""
+    find_lost = Checkpoints(roots, "session-1", may_write=True).first_lost
+    return loss_in(command, folder, Workspace(roots, first_lost=find_lost))
 
 
 @pytest.fixture
@@ -108,25 +120,107 @@ def test_what_undo_brings_back_is_not_named(planted: Path, command: str):
     assert not loss(command, planted, Roots(this_host(), planted)), command
 
 
-@pytest.mark.parametrize(("count", "is_found"), [(2, True), (3, False)])
-def test_a_large_folder_is_looked_through_as_far_as_that_is_quick(
-    planted: Path, monkeypatch: pytest.MonkeyPatch, count: int, is_found: bool
-):
-    monkeypatch.setattr(losses, "_MOST_ENTRIES", 2)
+def test_a_large_file_is_seen_however_many_are_before_it(planted: Path):
     (planted / "many/deep").mkdir(parents=True)
-    for number in range(count):
-        (planted / f"many/{number}").write_text("x")
-    (planted / "data/large.db").rename(planted / "many/deep/large.db")
-    assert bool(loss("mv many away", planted, Roots(this_host(), planted))) is is_found
+    for number in range(1_500):
+        (planted / f"many/{number}").write_text("")
+    (planted / "data/large.db").rename(planted / "many/z.db")
+    for command in ("mv many away", "rm many/*"):
+        assert "many/z.db" in loss(command, planted, Roots(this_host(), planted)), command
 
 
-def test_a_folder_that_cannot_be_listed_has_no_mark(planted: Path, monkeypatch: pytest.MonkeyPatch):
-    def refuse(_folder: str) -> list[str]:
-        raise PermissionError
+def test_a_link_on_the_way_hides_nothing(planted: Path):
+    (planted / "nm").symlink_to("node_modules")
+    said = loss("rm nm/x", planted, Roots(this_host(), planted))
+    assert "node_modules holds dependencies" in said
 
-    monkeypatch.setattr(losses.os, "listdir", refuse)
+
+@every_row(
+    "limit, why",
+    [
+        ("MOST_IGNORED", "is ignored by git, and undo keeps 5,000 such files"),
+        ("MOST_IGNORED_BYTES", "with 100 MB in all"),
+        ("MOST_PATHS", "there are more than 1 files and folders"),
+        ("MOST_NEW_BYTES", "the files hold more than 1 bytes"),
+    ],
+)
+def test_each_limit_of_undo_is_asked_about(
+    planted: Path, monkeypatch: pytest.MonkeyPatch, limit: str, why: str
+):
     roots = Roots(this_host(), planted)
-    assert not loss("rm local/cache/CACHEDIR.TAG", planted, roots)
+    (planted / "other.log").write_text("more")
+    assert not loss("rm app.log other.log", planted, roots)
+    for module in (scan, project_walk):
+        monkeypatch.setattr(module, limit, 1, raising=False)
+    said = loss("rm app.log other.log", planted, roots)
+    assert said.startswith("undo cannot bring back ")
+    assert why in said
+
+
+async def test_what_the_last_look_has_seen_is_not_looked_for_again(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+):
+    roots = Roots(this_host(), planted)
+    checkpoints = Checkpoints(roots, "session-1", may_write=True)
+    workspace = Workspace(roots, first_lost=checkpoints.first_lost)
+
+    def said(command: str) -> str:
+        return loss_in(command, planted, workspace)
+
+    monkeypatch.setattr(scan, "UNSETTLED_NS", -(10**12))
+    for turn in range(2):
+        checkpoints.begin()
+        await checkpoints.before_change("execute", ["."])
+        (planted / "made.txt").write_text(str(turn))
+        await checkpoints.end()
+    looks: list[Roots] = []
+
+    def looked(*given: Any) -> Any:
+        looks.append(given[0])
+        return project_walk.listings(*given)
+
+    monkeypatch.setattr(undoing, "listings", looked)
+    assert not said("rm a.txt app.log link; echo x > made.txt")
+    assert "big.bin" in said("rm big.bin")
+    assert looks == []
+    (planted / "app.log").write_text("other, so that nobody knows whether there is room for it")
+    assert not said("rm app.log")
+    assert looks == [roots]
+    checkpoints.begin()
+    await checkpoints.before_change("write", ["new.txt"])
+    (planted / "new.txt").write_text("x")
+    assert not said("rm new.txt")
+    assert looks == [roots]
+    checkpoints.close()
+
+
+async def test_where_looks_were_given_up_all_is_lost_but_what_tools_name(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+):
+    checkpoints = Checkpoints(Roots(this_host(), planted), "session-1", may_write=True)
+    monkeypatch.setattr(scan, "MOST_PATHS", 1)
+    for _ in range(2):
+        checkpoints.begin()
+        await checkpoints.before_change("execute", ["."])
+        await checkpoints.end()
+    monkeypatch.undo()
+    a = f"{planted}/a.txt"
+    assert checkpoints.first_lost([a]) == (a, "there are more than 1 files and folders")
+    assert checkpoints.first_lost([a], is_named=True) == ("", "")
+    checkpoints.close()
+
+
+async def test_while_a_job_runs_the_look_before_it_counts(planted: Path):
+    roots = Roots(this_host(), planted)
+    checkpoints = Checkpoints(roots, "session-1", may_write=True, has_jobs=lambda: True)
+    checkpoints.begin()
+    await checkpoints.before_change("execute", ["."])
+    (planted / "data/huge.db").touch()
+    os.truncate(planted / "data/huge.db", MOST_KEPT_BYTES + 1)
+    huge, a, web = (f"{planted}/{name}" for name in ("data/huge.db", "a.txt", "web"))
+    assert checkpoints.first_lost([huge, a]) == ("", "")  # it goes, as it was not there before
+    assert checkpoints.first_lost([web])[1].startswith("web/node_modules holds")
+    checkpoints.close()
 
 
 def test_a_repository_within_has_rules_of_its_own(planted: Path):

@@ -7,6 +7,7 @@ from errno import ENOENT
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
@@ -15,6 +16,7 @@ from ybs.core.wording import plural
 from ybs.security.paths.names import remark_on_name, shown_name
 from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.path_text import path_of, quoted
+from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.changes import file_change, text_diff
 from ybs.tools.reading.files import failure, read_bytes
@@ -40,6 +42,13 @@ class DeleteFile(BuiltInTool):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
         self._shown: dict[DeleteFileArguments, _Mark] = {}
+
+    def subject(self, arguments: DeleteFileArguments) -> Subject:
+        """Give the path, and why undo would not bring it back."""
+        path, shown = self.target(arguments)
+        _, why = self.workspace.first_lost((str(path),), is_named=True)
+        destroys = f"undo cannot bring back {shown}: {why}" if why else ""
+        return replace(super().subject(arguments), destroys=destroys)
 
     def preview(self, arguments: DeleteFileArguments) -> Preview:
         """Show what would be gone."""

@@ -110,7 +110,7 @@ class RunShell(BuiltInTool):
 
         return Subject(
             command=arguments.command.strip(),
-            destroys=loss(arguments.command, folder, roots),
+            destroys=loss(arguments.command, folder, self.workspace),
             folder="" if folder == roots.folder else roots.show(folder),
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,

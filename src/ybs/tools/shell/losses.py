@@ -1,12 +1,12 @@
 """Find the files that a command would remove or overwrite and that no undo brings back, as far as its words show.
 
-Undo keeps no file over 10 MB, nothing in bulk folders, and nothing outside of the project. A command says only in
-part what it does, so this is a seat belt: what an interpreter or a build removes is not seen here.
+Which of them undo does not bring back is asked of what keeps the files; here it is only known that it keeps nothing outside of
+the project. A command says only in part what it does, so this is a seat belt: what an interpreter or a build removes is not
+seen here.
 """
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from glob import glob
 from itertools import islice
@@ -16,20 +16,19 @@ from ybs.config.host import Host
 from ybs.security.commands.command import Command, scan
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import read
-from ybs.security.paths.bulk import MOST_KEPT_BYTES, has_bulk_mark, is_bulk_name
-from ybs.security.paths.roots import Roots
-from ybs.tools.searching.ignore import Ignore, ignore_above
+from ybs.security.paths.path_text import lies_in
+from ybs.tools.workspace import Workspace
 
 _REMOVING = frozenset(("rm", "unlink", "shred", "truncate", "tee", "rmdir"))
 _ONTO = frozenset(("cp", "mv", "install", "ln"))
 _IN_PLACE = frozenset(("sed", "perl", "ruby"))
 _PROGRAMS = re.compile(rf"\b(?:{'|'.join(sorted(_REMOVING | _ONTO | _IN_PLACE))})\b")
-_MOST_PATHS = 1_000
-_MOST_ENTRIES = 2_000
+_MOST_PATHS = 50_000
 
 
-def loss(command: str, folder: Path, roots: Roots) -> str:
+def loss(command: str, folder: Path, workspace: Workspace) -> str:
     """Return the files that the command, run in a folder, would destroy beyond undo; empty if none is seen."""
+    roots = workspace.roots
     names_program = _PROGRAMS.search(command) is not None
     if not names_program and ">" not in command:
         return ""
@@ -42,11 +41,25 @@ def loss(command: str, folder: Path, roots: Roots) -> str:
             "$" in target for run in reading.runs for target in run.targets
         )
         touched = _named_anywhere(command, str(folder), roots.host) if may_lose else ()
+    inside: list[str] = []
     for path in dict.fromkeys(islice(touched, _MOST_PATHS)):
-        if why := _why_unkept(path, roots, is_clear=is_clear):
-            shown = roots.show(Path(path))
-            return f"undo cannot bring back {shown}: {why}"
-    return ""
+        if path in map(str, roots.folders):
+            continue
+        if any(lies_in(path, str(each)) for each in roots.folders):
+            folder_name, name = os.path.split(path)
+            inside.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118
+        elif is_clear and _is_elsewhere(path, str(roots.folder)):
+            return (
+                f"undo cannot bring back {roots.show(Path(path))}: it lies outside of the project"
+            )
+    path, why = workspace.first_lost(inside)
+    return f"undo cannot bring back {roots.show(Path(path))}: {why}" if why else ""
+
+
+def _is_elsewhere(path: str, project: str) -> bool:
+    """Return whether something stands at a path that is neither a device nor a folder around the project."""
+    is_around = path == "/" or project.startswith(f"{path}/")
+    return not (is_around or path.startswith("/dev/")) and os.path.lexists(path)
 
 
 def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
@@ -85,75 +98,3 @@ def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:
     path = os.path.normpath(os.path.join(folder, word))  # noqa: PTH118
     yield from islice(glob(path), _MOST_PATHS)  # noqa: PTH207 - texts throughout
     yield path
-
-
-def _why_unkept(path: str, roots: Roots, *, is_clear: bool) -> str:
-    """Return why undo does not keep what stands at a path; empty where it does, or nothing is there.
-
-    Of a path outside of the project that counts only where it `is_clear` what becomes of it.
-    """
-    try:
-        status = os.lstat(path)
-    except (OSError, ValueError):
-        return ""
-    root = next((str(each) for each in roots.folders if Path(path).is_relative_to(each)), "")
-    if not root:
-        is_own = path in ("/", str(roots.folder)) or str(roots.folder).startswith(f"{path}/")
-        return (
-            ""
-            if is_own or not is_clear or path.startswith("/dev/")
-            else "it lies outside of the project"
-        )
-    if stat.S_ISREG(status.st_mode) and status.st_size > MOST_KEPT_BYTES:
-        return "it is over 10 MB"
-    if bulk := _bulk_above(path, root, is_folder=stat.S_ISDIR(status.st_mode)):
-        return f"{roots.show(Path(bulk))} holds dependencies, build outputs or a cache"
-    if stat.S_ISDIR(status.st_mode) and path != root:
-        return _unkept_within(path, root, roots)
-    return ""
-
-
-def _bulk_above(path: str, root: str, *, is_folder: bool) -> str:
-    """Return the bulk folder that a path lies in, or is; empty for none."""
-    parts = Path(path).relative_to(root).parts
-    rules, here, is_ignored = ignore_above(Path(root)), root, False
-    for part in parts if is_folder else parts[:-1]:
-        if os.path.lexists(f"{here}/.git"):
-            rules = Ignore()
-        rules = rules.within(here)
-        is_ignored = is_ignored or not rules.kept([part], here, are_folders=True)
-        here = f"{here}/{part}"
-        if is_ignored and (is_bulk_name(part) or has_bulk_mark(_names(here))):
-            return here
-    return ""
-
-
-def _unkept_within(folder: str, root: str, roots: Roots) -> str:
-    """Look into a folder that would go or move as a whole, as far as that is quick."""
-    count = 0
-    for here, folders, files in os.walk(folder):
-        for name in folders:
-            path = f"{here}/{name}"
-            if is_bulk_name(name) and _bulk_above(path, root, is_folder=True):
-                return f"{roots.show(Path(path))} holds dependencies, build outputs or a cache"
-        for name in files:
-            count += 1
-            if _size(f"{here}/{name}") > MOST_KEPT_BYTES:
-                return f"{roots.show(Path(here, name))} is over 10 MB"
-        if count > _MOST_ENTRIES:
-            break
-    return ""
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - a text
-    except OSError:
-        return []
-
-
-def _size(path: str) -> int:
-    try:
-        return os.lstat(path).st_size
-    except OSError:
-        return 0
