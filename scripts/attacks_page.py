@@ -426,6 +426,14 @@ held since, by the test that plays it.
 | a server of sessions killed between two turns, a copy by `/fork`, another profile, after `plan`, a deny, `/sandbox on` or an allow that was taken back | went on looser than it was: held by `tests/frontends/serve/test_bounds.py`, `tests/session/test_bounds.py` |
 | another user's socket where `ybs serve` has its own, with the state folder in a shared place | was given the variables: held by `tests/config/test_private_socket.py` |
 | an incognito session that is killed: the system prompt of `claude-cli`, the copies that sub-agents work in; with the local model, a short prompt with your documents in it | lay on the disk: held by `tests/providers/cli/test_cli_model.py`, `tests/conductor/test_isolation_attacks.py`, `tests/providers/local/test_prefix_slot.py`, `tests/security/test_scratch.py`, `tests/security/test_incognito.py` |
+| a link that leads out of the project (`docs/LICENSE`) among the changes of a sub-agent that are merged: it renamed the folder and overwrote a file | nothing of the merge could be undone, and `/undo` said "Took back the last turn": held by `tests/conductor/test_isolation_attacks.py` |
+| a link that leads out, or a file over 10 MB, in a folder that a sub-agent renamed | removed at its old place and refused at its new one, so it was lost: stays at its old place; held by `tests/conductor/test_isolation_attacks.py` |
+| a path of a merge that cannot be kept for an undo | only the model was told: the person is too, and the others are kept; held by `tests/conductor/test_isolation_attacks.py` |
+| a database in an ignored folder, behind more than 5,000 other ignored files, overwritten by a script | gone, and `/undo` did not name it: brought back, as the folder of many takes no room from others, and what is not kept is named with the reason; held by `tests/session/test_undoing_ignored.py` |
+| a turn that changes `.gitignore` and something in an ignored folder | `/undo` did not name the folder: held by `tests/session/test_undoing_ignored.py` |
+| `rm` and `>` in `auto` of a file beyond 5,000 ignored ones or 100 MB of them, in a project of more than 50,000 files, in incognito | ran unasked: asked about; held by `tests/tools/shell/test_losses.py`, `tests/session/test_undoing_ignored.py` |
+| `delete_file` of a file over 10 MB, or in incognito, in `auto` | ran unasked: asked about; held by `tests/session/test_undoing_ignored.py` |
+| a file over 10 MB behind 1,000 others (`rm data/*`), 2,000 others (`mv data old`), or a link (`rm nm/x`) | ran unasked: held by `tests/tools/shell/test_losses.py` |
 
 ### Terminal
 

@@ -275,7 +275,10 @@ every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 - A diff, of an edit, a deletion or a merge, hides all secrets in the lines that are there already
   (`tests/session/test_asking_and_steps.py`, `tests/security/firewall/test_structs.py`).
 - A command whose words show that it would remove or overwrite a file which `/undo` does not bring back, or one outside of the project (`rm node_modules/x`,
-  `mv data.bin old`, `echo > big.iso`), is asked about in every mode but `bypass` (`tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
+  `mv data.bin old`, `echo > big.iso`), is asked about in every mode but `bypass`, and so is `delete_file`
+  (`tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
+- Every limit of undo counts for that, also incognito: the question goes by the look at the project that the copies go by
+  (`tests/tools/shell/test_losses.py`, `tests/session/test_undoing_ignored.py`).
 
 ### Not promised: questions and rules
 
@@ -295,8 +298,12 @@ every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 ybs keeps files as they were before a turn, so that `/undo` brings them back.
 
 - An undo writes only where a tool might, and follows no link (`tests/checkpoints/test_planning.py`, `tests/session/test_undoing.py`).
-- `/undo` names each file that it could not bring back, and a folder of dependencies, build outputs or caches that is gone, or in which something changed at
-  any depth since the turn began, caches excepted (`tests/session/test_undoing_ignored.py`).
+- `/undo` names each file that it could not bring back, with the reason, and a folder of dependencies, build outputs or caches, or of ignored files for which
+  there was no room, that is gone, or in which something changed at any depth since the turn began, caches excepted
+  (`tests/session/test_undoing_ignored.py`).
+- What a sub-agent merged is kept path by path, a link as a link. Of a path that cannot be kept you are told, and the others can be undone
+  (`tests/conductor/test_isolation_attacks.py`).
+- A file or link that a sub-agent moved to where it may not be merged stays where it was (`tests/conductor/test_isolation_attacks.py`).
 - Checkpoints are private, no tool or sandbox sees them, and they go with their session (`tests/session/test_undoing.py`, `tests/session/test_cleaning.py`).
 
 ### Not promised: undo and checkpoints
@@ -304,7 +311,12 @@ ybs keeps files as they were before a turn, so that `/undo` brings them back.
 - Undo keeps no file over 10 MB.
 - It keeps nothing in a folder of dependencies, build outputs or caches that git ignores (`node_modules`, `.venv`, `target`, `dist`, `__pycache__`, one with a
   `CACHEDIR.TAG`, …; the list is in `src/ybs/security/paths/bulk.py`).
-- Of other ignored files it keeps the first 5,000, with 100 MB in all.
+- Of other ignored files and folders it keeps 5,000, with 100 MB in all. A folder with more in it than there is room for is not kept, and is named as a whole.
+- `write_file` and `edit_file` are asked about by their diff alone: a file between 10 and 20 MB that they change is named by `/undo` and not brought back, and
+  incognito nothing that they change is.
+- `ybs mcp serve` has no `/undo`. It asks about what the undo of a session would not bring back; all else is left to the agent that calls it.
+- What a link in the project leads to is not seen where a command writes through that link (`echo > link`).
+- Files that git itself keeps (`.git`, also of a repository within the project) are never part of an undo, and the question leaves them out.
 - Checkpoints hold files as they were, and their names, also where secrets are in them.
 
 ## What runs later
