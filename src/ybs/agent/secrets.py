@@ -149,7 +149,7 @@ def _persons(value: Any, key: str, own: Set[str]) -> Any:
     elif is_object(value) and value:
         inner = value
     else:
-        return value if key in own else type(value)()
+        return value if not value or key in own else type(value)()
     changed = dict[str, Any]()
     for name, each in inner.items():
         if (seen := _persons(each, f"{key}.{name}" if key else name, own)) is not each:

@@ -41,7 +41,6 @@ from ybs.providers.remote import RemoteModel, Retry, Terms
 from ybs.providers.wire.adapter import RequestOptions, with_extra
 from ybs.providers.wire.quirks import Quirks, adjust
 from ybs.providers.wires import adapter_of, clean_endpoint, query_of, quirks_at
-from ybs.trust.project_settings import MODEL_NAME, may_name_model
 
 
 class ProviderModel(Model, Protocol):
@@ -154,15 +153,23 @@ def create_model(
     AuthError where a key is missing.
     """
     found = chosen_provider(host, config, provider)
-    if model and not is_persons and not may_name_model(model):
-        raise ConfigError(
-            f"{model!r} is refused: where the person does not name it, it has to be {MODEL_NAME}."
-        )
+    if model and not is_persons:
+        _check_name(model)
     if found.name == chosen_name(config):
         model = model or config.llm.model
     if found.make is not None:
         return found.make(host, config, model)
     return open_model(host, found, config, model=model)
+
+
+def _check_name(model: str) -> None:
+    """Raise ConfigError for what may not name a model where it is not the person's name."""
+    from ybs.trust.project_settings import MODEL_NAME, may_name_model  # most names are theirs
+
+    if not may_name_model(model):
+        raise ConfigError(
+            f"{model!r} is refused: where the person does not name it, it has to be {MODEL_NAME}."
+        )
 
 
 def open_model(

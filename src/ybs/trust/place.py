@@ -9,14 +9,12 @@ import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-from msgspec import Meta
+from typing import TypeAlias
 
 from ybs.config.host import Host
 
 #: The device and number of a folder, when it was made, and when git began in it; empty in records of earlier versions.
-Place: TypeAlias = Annotated[str, Meta(pattern=r"^(\d+:\d+:-?\d+:\d+)?$")]
+Place: TypeAlias = str
 _SECOND = 1_000_000_000
 #: Of statx(2): the working folder, the wish for the time of birth, and where the answer has its mask and that time.
 _HERE, _BIRTH = -100, 0x800
@@ -35,7 +33,10 @@ def lies_there(host: Host, place: str, folder: Path) -> bool:
     The top of a repository, and its `.git`, are told by when it began, so it may be moved or restored from a backup. Any other folder
     is told by when it was made, or by its number where the file system does not say; a repository around it must be the same, too.
     """
-    number, made, begun = map(int, place.split(":")[1:])
+    try:
+        _, number, made, begun = map(int, place.split(":"))
+    except ValueError:  # no `place_of` wrote it
+        return False
     top, now = _repository_of(host, folder)
     if begun and now:
         is_cut = not (begun % _SECOND and now % _SECOND)  # many backups know whole seconds only

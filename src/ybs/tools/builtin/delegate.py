@@ -1,11 +1,10 @@
 """delegate: tasks for sub-agents, which work side by side and answer with their results."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
-from ybs.config.front_matter import Fork
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
@@ -13,6 +12,9 @@ from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.workspace import Workspace
+
+if TYPE_CHECKING:  # most sessions have no sub-agent
+    from ybs.config.front_matter import Fork
 
 MOST_TASKS: Final = 20
 _LONGEST_TITLE = 80  # characters
@@ -48,7 +50,7 @@ class PersonsTask(Task, frozen=True, kw_only=True):
     """A task of the person's own words, command or skill: they have named its model. The arguments of a call are never one."""
 
 
-def task_of(words: str, fork: Fork, *, is_own: bool) -> Task:
+def task_of(words: str, fork: "Fork", *, is_own: bool) -> Task:
     """Return the task of a command or a skill that a sub-agent is to do; `is_own`: it is the person's own."""
     make = PersonsTask if is_own else Task
     return make(task=words, kind=fork.kind or "general", model=fork.model)
