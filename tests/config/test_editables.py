@@ -80,7 +80,8 @@ def test_folders_of_a_variable_are_left_out_where_one_works_in_them(
     inner, elsewhere = tmp_path / "repository/inner", tmp_path / "elsewhere"
     inner.mkdir(parents=True)
     elsewhere.mkdir()
-    (tmp_path / "repository/.git").touch()
+    (tmp_path / "repository/.hg").touch()
+    (inner / ".git").touch()  # a repository in it, as a submodule is
     (tmp_path / "link").symlink_to(inner)
     folders = [str(each) for each in (tmp_path / "link", inner.parent, elsewhere)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(("", "..", *folders)))

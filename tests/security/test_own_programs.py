@@ -603,6 +603,12 @@ def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):
     assert programs.start("x").environ["PATH"] == str(main)
     assert not programs.trusts(two / "a")
     assert not programs.trusts(main / "a")
+    (two / "sub").mkdir()
+    path = f"{one}:{two}/bin"
+    for folder, added, left in ((one, two / "sub", str(one)), (one / "deep", one, path)):
+        roots = Roots(Host.of({"PATH": path, "HOME": str(tmp_path / "home")}), folder)
+        roots.add(added)
+        assert OwnPrograms(roots, lambda: True).start("x").environ["PATH"] == left, added
     (two / ".git").write_text("gitdir: /nowhere\n")
     assert host.whole_projects(one) == (one, tmp_path / "around")
     for said in (f"gitdir: {main}/.git/worktrees/one", "gitdir: \0", "gitdir: a/worktrees/b", ""):

@@ -582,13 +582,15 @@ async def test_a_hook_for_the_sandbox_is_one_outside_of_it_where_that_is_off(
     open_session: Open, project: Path, home: Path
 ) -> None:
     put(project, "settings.sh", "touch loaded")
-    told = hook(FORMATS, "Write", sandbox=True)  # writes where it runs outside
     script = [call("write_file", path="a", content="x"), "Done."]
-    events = await ran(
-        open_session, script, mode="bypass", sandbox=False, **with_hooks(PostToolUse=told)
-    )
+    options = {"mode": "bypass", "sandbox": False}
+    told = hook(FORMATS, "Write", sandbox=True)  # writes where it runs outside
+    events = await ran(open_session, script, **options, **with_hooks(PostToolUse=told))
     assert any("wait until you trust this project" in text for text in notices(events))
     assert not (home / "told").exists()
+    told = hook(FORMATS, "Write", sandbox=True, cwd="project")
+    events = await ran(open_session, script, **options, **with_hooks(PostToolUse=told))
+    assert (home / "told").exists()
 
 
 def test_whether_a_hook_is_to_run_in_the_sandbox_is_said_plainly() -> None:

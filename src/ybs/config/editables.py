@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 _OURS = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - texts throughout
 _PACKAGES = ("site-packages", "dist-packages")
+#: What the tops of repositories hold: of git, Mercurial, Jujutsu, Sapling, Subversion, Bazaar, Pijul, Darcs and Fossil.
+REPOSITORY_MARKS = (
+    *(".git", ".hg", ".jj", ".sl", ".svn", ".bzr", ".pijul"),
+    *("_darcs", ".fslckout", "_FOSSIL_"),
+)
 #: The folders, as they were named.
 left_out: list[str] = []
 #: The finders: classes or objects of others than Python.
@@ -44,17 +49,21 @@ def leave_out() -> None:
 
 
 def _worked_in() -> set[str]:
-    """Return the folders that PYTHONPATH names in the folder that the process stands in, or in the repository around it, without links."""
+    """Return the folders that PYTHONPATH names in the folder that the process stands in, or in the outermost repository around it, without links."""
     try:
-        top = here = os.getcwd()  # noqa: PTH109 - texts throughout
+        top = here = above = os.getcwd()  # noqa: PTH109 - texts throughout, and no links in this one
     except OSError:  # it is gone
         return set()
-    while top != "/" and not os.path.lexists(f"{top}/.git"):
-        top = os.path.dirname(top)  # noqa: PTH120
-    top = here if top == "/" else top
+    home = f"{os.path.realpath(os.path.expanduser('~'))}/"  # noqa: PTH111
+    while not home.startswith(
+        f"{above.rstrip('/')}/"
+    ):  # the home folder is no project, nor what holds it
+        if any(os.path.lexists(f"{above}/{mark}") for mark in REPOSITORY_MARKS):
+            top = above
+        above = os.path.dirname(above)  # noqa: PTH120
     named = os.environ["PYTHONPATH"].split(os.pathsep)
     folders = {os.path.realpath(os.path.join(here, each)) for each in named}  # noqa: PTH118
-    return {each for each in folders if f"{each}/".startswith(f"{os.path.realpath(top)}/")}
+    return {each for each in folders if f"{each}/".startswith(f"{top}/")}
 
 
 def _is_pythons(finder: object) -> bool:

@@ -12,16 +12,12 @@ from typing import Final, Self
 
 from msgspec import Struct, field
 
+from ybs.config.editables import REPOSITORY_MARKS
 from ybs.config.paths import PROJECT_FILE
 from ybs.core.leases import Leases
 
 #: The home folder of an account that has none, as Debian names it.
 _NOWHERE = Path("/nonexistent")
-#: What the tops of repositories hold: of git, Mercurial, Jujutsu, Sapling, Subversion, Bazaar, Pijul, Darcs and Fossil.
-REPOSITORY_MARKS = (
-    *(".git", ".hg", ".jj", ".sl", ".svn", ".bzr", ".pijul"),
-    *("_darcs", ".fslckout", "_FOSSIL_"),
-)
 #: What the folder of copies of projects is called.
 COPIES: Final = "ybs-copies"
 _MOST_OF_A_PATH = 5_000

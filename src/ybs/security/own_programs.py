@@ -17,6 +17,7 @@ from ybs.config import private_file
 from ybs.config.host import Host, worked_in
 from ybs.core.errors import ConfigError, ToolError
 from ybs.security.launcher import away_from
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 from ybs.security.paths.steps import is_away
 
@@ -85,9 +86,7 @@ class OwnPrograms:
         """
         host, project = self._roots.host, self._roots.folder
         if cwd == IN_PROJECT or (cwd != APART and self.trusts_project()):
-            added = {str(each) for each in self._roots.folders}.difference(self._own)
-            ours = [each for each in self._projects if each not in added]
-            environ = away_from(self._untrusted(), host.environ, but=ours)
+            environ = away_from(self._untrusted(), host.environ, but=self._trusted())
             return Start(folder=project, environ=environ, is_apart=False)
         try:
             folder = made_start_folder(host, key)
@@ -105,6 +104,16 @@ class OwnPrograms:
     def _projects(self) -> tuple[str, ...]:
         """The folders of the project, each with the repository around it, and its other work trees: what is kept out before trust."""
         return self._wholes(map(Path, self._own))
+
+    def _trusted(self) -> list[str]:
+        """Return the folders that variables may lead into with the trust: the project and the repository around it, and other work trees of that, unless one, or a part of it, was added."""
+        added = [each for each in self._roots.folders if str(each) not in self._own]
+        return [
+            each
+            for each in self._projects
+            if any(lies_in(own, each) for own in self._own)
+            or not any(lies_in(str(one), each) or lies_in(each, str(one)) for one in added)
+        ]
 
     def _untrusted(self) -> list[str]:
         """Return the folders whose files may be anybody's. One that holds the home folder holds the person's own programs."""

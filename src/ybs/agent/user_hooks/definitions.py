@@ -349,20 +349,8 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
         project=project,
         condition=entry["if"] if isinstance(entry.get("if"), str) else "",
         is_async=bool(entry.get("async") or entry.get("asyncRewake")),
-        cwd=_cwd(source, str(entry.get("cwd", ""))),
+        cwd=IN_PROJECT if source == "project" else str(entry.get("cwd", "")) * (source in OWN),
     )
-
-
-def _cwd(source: Source, said: str) -> str:
-    match source:
-        case "own":
-            return said
-        case "own-sandboxed":
-            return said or IN_PROJECT
-        case "project":
-            return IN_PROJECT
-        case "plugin":
-            return ""
 
 
 #: The exit code that blocks.

@@ -271,7 +271,7 @@ class UserHooks(TurnHook):
     def _as_run(self, hook: Hook) -> Hook:
         """Return a hook as it runs where the sandbox may be off: then one of the person's own has no other place than theirs."""
         if hook.source == "own-sandboxed" and self._environment.sandbox.is_off:
-            return replace(hook, source="own", cwd="")
+            return replace(hook, source="own")
         return hook
 
     def _opened(self, call: HookedCall | None) -> tuple[str, ...]:

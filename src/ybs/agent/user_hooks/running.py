@@ -10,7 +10,7 @@ from ybs.agent.environment import ToolEnvironment
 from ybs.agent.user_hooks.definitions import OWN, Hook, HookAnswer, failed, read_answer
 from ybs.config.variables import project_variables
 from ybs.core.errors import ToolError
-from ybs.security.own_programs import Start, with_git_setting
+from ybs.security.own_programs import IN_PROJECT, Start, with_git_setting
 from ybs.security.paths.steps import check_ways
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.security.sandbox.places import seen_path
@@ -49,7 +49,8 @@ async def _run(
     shells = environment.workspace.shells
     key = "hooks" if hook.source in OWN else "plugin-hooks"
     own_programs = environment.workspace.own_programs
-    start = await asyncio.to_thread(own_programs.start, key, hook.cwd)
+    cwd = hook.cwd or (IN_PROJECT if hook.source == "own-sandboxed" else "")
+    start = await asyncio.to_thread(own_programs.start, key, cwd)
     made = await asyncio.to_thread(_launch, hook, environment, start, trusts_files=trusts_files)
     launch, mark = shells.marked(made)
     output = CommandOutput(MOST_CHARS)
