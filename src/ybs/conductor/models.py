@@ -109,8 +109,9 @@ class Models:
             return main.provider, name
         known = ", ".join(sorted({main.provider, *named} - {"", AUTO}))
         raise YbsError(
-            f"{name} is refused: the person has not named it. A sub-agent can have a model of these: {known}; without `model` it has "
-            "the session's own. The person allows another one by naming it in the setting agents.models."
+            f"{name} is refused: the person has not named it. A sub-agent can have a model of these: {known} "
+            f"(`{main.provider}/{name}` is a model there that is called so); without `model` it has the session's own. "
+            "The person allows another one by naming it in the setting agents.models."
         )
 
     def _check_distance(self, name: str, provider: str, model: str) -> None:
