@@ -40,7 +40,7 @@ async def test_a_models_words_reach_no_provider_that_the_person_has_not_named(
         assert strange.requests == strange.other_requests == []
     told = results(events)[0].output
     assert [f"{name} {REFUSED}" in told for name in names] == [True] * len(names)
-    assert "of these: openai; without" in told
+    assert "of these: openai (`openai/ollama/strict` is" in told
     assert notices(events) == []
 
 
@@ -58,7 +58,7 @@ async def test_a_model_may_choose_what_the_person_has_named(
     told = results(events)[0].output
     assert "seen" in told
     assert f"ollama/other {REFUSED}" in told
-    assert "of these: ollama/strict, openai; without" in told
+    assert "of these: ollama/strict, openai (`openai/ollama/other` is" in told
     assert notices(events) == ["explore-1 works with strict (ollama)."]
 
 
