@@ -19,6 +19,7 @@ READERS = {
     "ready_tools/web_search.py": "a program of its own: its variables are those that the person lets it have",
     "ready_tools/git_status.py": "a program of its own: git gets its variables, and some more",
     "security/paths/own_code.py": "where the Python of this process was told to look for modules, which no host changes",
+    "config/editables.py": "likewise, before anything else of ybs is loaded",
 }
 #: Who changes the process that it runs in, and why.
 CHANGERS = {
