@@ -102,13 +102,35 @@ def test_in_the_home_folder_links_are_the_persons_own_and_no_path_leads_nowhere(
     assert is_led_out(host, host.home / "a\0b", host.home / "project")
 
 
+def test_a_link_in_a_repository_leads_out_of_a_folder_in_it_only_to_hidden_places_and_elsewhere(
+    host: Host,
+):
+    """People keep packages that belong together in one repository, with links between them."""
+    whole = host.home / "project"
+    for folder in (".git/hooks", ".vscode", "pkg/node_modules", "libs/shared"):
+        (whole / folder).mkdir(parents=True)
+    links = {
+        "shared": "libs/shared",
+        "pkg/node_modules/shared": "../../libs/shared",
+        "pkg/hooks": "../.git/hooks",
+        "pkg/editor": "../.vscode",
+        "pkg/docs": "../../Documents",
+        "docs2": "../Documents",
+    }
+    for link, target in links.items():
+        (whole / link).symlink_to(target)
+    led_out = {"pkg/hooks", "pkg/editor", "pkg/docs", "docs2"}
+    assert {each for each in links if is_led_out(host, whole / each, whole / "pkg")} == led_out
+    assert is_led_out(host, host.home / "project/pkg/docs/x", whole / "pkg")
+
+
 def test_what_a_program_has_anyway_is_not_missed(host: Host):
     home = host.home
     names = ("docs", "inner", "python", "system", "lib")
     paths = {home / "project" / name: led_to(home / "project" / name) for name in names}
-    assert missed(host, paths) == [home / "project/docs"]  # the other link leads to what is named
-    assert missed(host, paths, [str(home / "Documents")]) == []
-    assert missed(host, {home / "project/lib": "x"}) == []
+    unled = [path for path, end in paths.items() if not end]
+    assert missed(host, unled, [paths[home / "project/lib"]]) == [home / "project/docs"]
+    assert missed(host, unled, [str(home)]) == missed(host, []) == []
     check_ways(host, [home / "project/inner"], [str(home / "project")])
     check_ways(host, [home / "project/docs", home / "Documents"])
     said = "~/project/docs leads to ~/Documents by a link that a project may have put there; name that place"

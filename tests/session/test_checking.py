@@ -147,6 +147,19 @@ def test_no_folder_of_the_persons_own_is_opened_by_a_link_of_the_project(home, p
     opened(Options.of(project, {"add_dirs": (home / "private",)}))
 
 
+def test_a_folder_of_the_same_repository_is_opened_by_a_link_in_it(home: Path, project: Path):
+    for folder in (".git/hooks", "pkg", "libs/shared"):
+        (project / folder).mkdir(parents=True)
+    (project / "shared").symlink_to("libs/shared")
+    (project / "pkg/hooks").symlink_to("../.git/hooks")
+    place(home, json.dumps({"safety": {"sandbox_allowed_paths": [f"{project}/shared"]}}))
+    found = opened(Options.of(project / "pkg", {"add_dirs": (project / "shared",)}))
+    assert (project / "libs/shared").resolve() in found.roots.folders
+    assert not [each for each in found.loaded.warnings if "not opened" in each]
+    with pytest.raises(BadOption, match=r"pkg/hooks leads to .*/\.git/hooks by a link"):
+        opened(Options.of(project / "pkg", {"add_dirs": (project / "pkg/hooks",)}))
+
+
 def test_what_a_profile_or_a_variable_misspells_is_named_by_its_place(home, project, monkeypatch):
     file = place(home, '{"profiles":\n{"strict":\n{"safety": {"deny":\n["gti"]}}}}')
     with pytest.raises(ConfigError) as caught:

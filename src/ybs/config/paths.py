@@ -40,6 +40,8 @@ SYSTEM: Final = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"),
     *("/nix", "/gnu", "/snap"),
 )
+#: What the kernel makes up: a sandbox has its own.
+KERNEL: Final = ("/proc", "/sys", "/dev")
 
 #: Toolchains of the home folder, which every sandbox shows. Their neighbours hold keys: `.cargo/credentials.toml`, `.m2/settings.xml`,
 #: `.gem/credentials`, `.local/share/uv/credentials`.

@@ -1,14 +1,14 @@
 """What the MCP server of a project, plugin or editor sees of the person's files: what its entry names, and nothing around that."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from errno import ENAMETOOLONG
 from pathlib import Path
 from typing import Any
 
 from ybs.config.document import open_regular, visible
-from ybs.config.host import Host
-from ybs.config.paths import SYSTEM, TOOLCHAINS
+from ybs.config.host import MEMORY, Host
+from ybs.config.paths import KERNEL, SYSTEM, TOOLCHAINS
 from ybs.config.review import Item
 from ybs.config.tree import is_object
 from ybs.config.variables import names_in, project_variables, replace_references
@@ -25,8 +25,13 @@ def _paths_in(words: Iterable[str], host: Host) -> Iterator[Path]:
     for word in words:
         for text in (word, word.partition("=")[2]):
             named = host.with_home(text)
-            if named.startswith("/") and named.strip("/"):
+            if named.startswith("/") and named.strip("/") and not _is_kernels(Path(named)):
                 yield Path(named)
+
+
+def _is_kernels(path: Path) -> bool:
+    """Return whether a path is one that each sandbox has of its own, such as /dev/stderr; in memory there may be a copy of the project."""
+    return any(map(path.is_relative_to, KERNEL)) and not path.is_relative_to(MEMORY)
 
 
 def programs_in(program: str, host: Host, apart: Iterable[Path]) -> Iterator[Path]:
@@ -52,23 +57,30 @@ def interpreter_of(program: str) -> Iterator[Path]:
         yield Path(os.fsdecode(words[0]))
 
 
-def shown_for(
-    paths: Iterable[Path], host: Host, lead: Callable[[Path], str] = os.path.realpath
-) -> Iterator[Path]:
-    """Yield what is shown for the paths of an entry that is not the person's own: each alone, and where `lead` says that it leads; of Python itself, or a program of Node's packages, what it is installed in. The system is seen anyway."""
-    for named in paths:
-        for path in dict.fromkeys((named, Path(lead(named) or named))):
-            if not any(path.is_relative_to(folder) for folder in SYSTEM):
-                yield _prefix_of(path, host) or path
+def shown_for(path: Path, host: Host) -> Iterator[Path]:
+    """Yield what is shown for a path of an entry that is not the person's own: it alone; of Python itself, or a program of Node's packages, what it is installed in. The system is seen anyway."""
+    if not any(path.is_relative_to(folder) for folder in SYSTEM):
+        yield _prefix_of(path, host) or path
 
 
 def _prefix_of(path: Path, host: Host) -> Path | None:
-    """Return what a program is installed in with its Python or its packages of Node; never `~/.local` or what holds it."""
+    """Return what a program is installed in with its Python or its packages of Node."""
+    top = _top_of(path, host)
+    is_whole = top and ((top / "pyvenv.cfg").is_file() or (top / "lib/node_modules").is_dir())
+    return top if is_whole else python_of(path, host)
+
+
+def python_of(path: Path, host: Host) -> Path | None:
+    """Return what a program of a Python is installed in, with its libraries; no virtual environment, which has none."""
+    top = _top_of(path, host)
+    return top if top and any(top.glob("lib/python3*/os.py")) else None
+
+
+def _top_of(path: Path, host: Host) -> Path | None:
+    """Return the folder whose `bin` a program lies in; never `~/.local` or what holds it."""
     top = path.parent.parent
-    if path.parent.name != "bin" or (host.home / ".local/share").is_relative_to(top):
-        return None
-    is_python = (top / "pyvenv.cfg").is_file() or any(top.glob("lib/python3*/os.py"))
-    return top if is_python or (top / "lib/node_modules").is_dir() else None
+    is_above = (host.home / ".local/share").is_relative_to(top)
+    return None if path.parent.name != "bin" or is_above else top
 
 
 def items_of_servers(
@@ -90,9 +102,9 @@ def items_of_servers(
 
 def listed_for(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
     """Yield what the question lists of an entry: what its server will be shown outside of the project."""
-    for path in shown_for(_named_by(entry, host, folder), host):
-        if not path.is_relative_to(folder):
-            yield path
+    for named in _named_by(entry, host, folder):
+        for path in dict.fromkeys((named, Path(os.path.realpath(named)))):
+            yield from (each for each in shown_for(path, host) if not each.is_relative_to(folder))
 
 
 def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:

@@ -1,6 +1,8 @@
 """What a server's program is shown, and how it is started."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,11 @@ from ybs.config.variables import project_variables
 from ybs.core.errors import Refused
 from ybs.security.own_programs import Start, with_git_setting
 from ybs.security.paths.roots import Roots
+from ybs.security.sandbox import resident as resident_module
+from ybs.security.sandbox.choice import choose
+from ybs.security.sandbox.landlock import Landlock, open_kernel
 from ybs.security.sandbox.launch import Launch
-from ybs.security.sandbox.resident import Resident
+from ybs.security.sandbox.resident import Resident, start_resident
 from ybs.tools.mcp.launching import (
     alone,
     key_of,
@@ -264,12 +269,177 @@ def test_a_link_of_a_project_opens_no_more_than_the_person_was_shown(place: Plac
         (place.project / "apps").mkdir(exist_ok=True)
         with pytest.raises(BadServer, match="is a link to ~/apps"):
             place.resident(**theirs, **{key: ["docs/../apps"]})
-    (place.home / "link").symlink_to(place.home / "data")
-    for args in ([f"--root={place.project}/docs"], ["~/link"], ["~/link/todo.md"]):
+    for word in (f"--root={place.project}/docs", f"{place.project}/docs/todo.md"):
         with pytest.raises(BadServer, match=r"leads to ~/data[^ ]* by a link"):
-            place.resident(**theirs, args=args)
+            place.resident(**theirs, args=[word])
     with pytest.raises(BadServer, match=r"~/project/run leads to ~/apps/server/dist/index\.js by"):
         place.resident(**{**theirs, "command": "./run"})
+
+
+@pytest.mark.integration
+def test_a_link_of_the_persons_or_the_systems_is_in_no_projects_way_and_opens_nothing(place: Place):
+    (place.home / "link").symlink_to(place.home / "data")
+    (place.home / "npx").symlink_to(place.home / "bin/npx")
+    words = ("~/link", "--root=~/link/todo.md", "--log=/dev/stderr", "/dev/stdin", "/proc/self/fd")
+    for word in (*words, "/proc/self/cwd", "/dev/null", "/sys/class/net", "--to=/var/run/x"):
+        found = place.resident(**{"command": "npx", "args": [word], "from": "project"})
+        assert found.shown == (place.home / "bin/npx",)
+    with pytest.raises(BadServer, match="~/npx is a link to ~/bin/npx; a project's file has to"):
+        place.resident(**{"command": "~/npx", "from": "project"})
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("whose", [{}, *OTHERS])
+def test_a_device_that_is_named_is_in_nobodys_way(place: Place, whose, monkeypatch):
+    (place.project / "docs").symlink_to(place.home / "data")
+    monkeypatch.chdir(place.project)
+    expected = place.resident(command="npx", **whose).shown
+    for word in ("--log=/dev/stderr", "/dev/null", "/proc/self/cwd/docs", "/proc/self/cwd/docs/x"):
+        assert place.resident(command="npx", args=[word], **whose).shown == expected
+    with pytest.raises(
+        BadServer, match=r"docs leads to ~/data by a link|is a link to|may open|lies"
+    ):
+        place.resident(command="npx", read=["/proc/self/cwd/docs"], **whose)
+
+
+@pytest.mark.integration
+def test_links_of_path_and_of_first_lines_are_the_persons_also_for_a_projects_server(tmp_path):
+    home = (tmp_path / "home").resolve()
+    place = Place(home, PATH=f"{home}/programs:/usr/bin")
+    top = python_at(home / "mamba")
+    for name in ("programs", "venv/bin"):
+        (home / name).mkdir(parents=True)
+    (home / "venv/pyvenv.cfg").touch()
+    (home / "venv/bin/python").symlink_to(top / "bin/python3.11")
+    (home / "bin/npx").write_text(f"#!{home}/venv/bin/python\n")
+    (home / "programs/npx").symlink_to(home / "bin/npx")
+    found = place.resident(**{"command": "npx", "from": "project"}).shown
+    assert found == (home / "programs/npx", home / "bin/npx", home / "venv", top)
+
+
+def python_at(top: Path) -> Path:
+    """Put what looks like a Python with its libraries, and says that it ran, into a folder; return that."""
+    for name in ("bin", "lib/python3.11", "private"):
+        (top / name).mkdir(parents=True)
+    (top / "lib/python3.11/os.py").touch()
+    (top / "bin/python3.11").write_text(f"#!/bin/sh\ncat {top}/private/* || echo ran\n")
+    (top / "bin/python3.11").chmod(0o755)
+    (top / "private/diary").write_text("private")
+    return top
+
+
+def venv_in(folder: Path, top: Path) -> Path:
+    """Make a virtual environment in a folder of that Python, and return its program."""
+    (folder / ".venv/bin").mkdir(parents=True)
+    (folder / ".venv/pyvenv.cfg").touch()
+    (folder / ".venv/bin/python3").symlink_to(top / "bin/python3.11")
+    (folder / ".venv/bin/python").symlink_to("python3")
+    return folder / ".venv/bin/python"
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if sys.platform != "linux":
+        pytest.skip("these are the sandboxes of Linux")
+    if request.param == "landlock":
+        kernel = open_kernel()
+        if kernel is None or kernel.abi < 1:
+            pytest.skip("NO LANDLOCK on this machine: programs in it are untested")
+        within = lambda places, private: Landlock(places, kernel, "", private)  # noqa: E731 - one line
+        monkeypatch.setattr(resident_module, "choose", within)
+    elif choose is not resident_module.choose:
+        pytest.fail("another sandbox is left of a test before")
+    return request.param
+
+
+def ran(place: Place, found: Resident) -> str:
+    """Run a program in the sandbox, and return what it prints."""
+    launch = start_resident(place.host, place.project, found)
+    try:
+        done = subprocess.run(
+            launch.argv,
+            env=launch.environ,
+            cwd=place.project,
+            pass_fds=launch.descriptors,
+            preexec_fn=launch.before_exec,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("project", ["none", "read"])
+@pytest.mark.parametrize("whose", [{}, {"from": "editor"}])
+def test_the_python_of_an_environment_in_a_project_is_seen_wherever_it_lies(place: Place, whose, project, kind: str):  # fmt: skip
+    top, other = python_at(place.home / "mamba"), place.home / "other"
+    place.host.work_in(other)  # another session of this process
+    for program in (venv_in(place.project, top), venv_in(other, top)):
+        if whose and project == "none" and program.is_relative_to(place.project):
+            continue  # it sees nothing that it names in the project
+        found = place.resident(command=str(program), project=project, **whose)
+        assert {top / "bin", top / "lib"} <= set(found.shown)
+        assert top not in found.shown
+        said = ran(place, found)
+        assert "ran" in said
+        assert "private" not in said.replace(f"{top}/private", "")
+    shown = needed_by([str(program)], place.host, place.project)
+    assert shown == [other / ".venv", top / "bin", top / "lib"]
+
+
+@pytest.mark.integration
+def test_a_program_of_packages_in_a_project_is_followed_there(place: Place, kind: str):
+    package = place.project / "node_modules/srv"
+    (package / "dist").mkdir(parents=True)
+    (package / "package.json").touch()
+    (package / "dist/index.js").write_text("#!/bin/sh\necho ran\n")
+    (package / "dist/index.js").chmod(0o755)
+    link = place.project / "node_modules/.bin/srv"
+    link.parent.mkdir()
+    link.symlink_to("../srv/dist/index.js")
+    found = place.resident(command=str(link), project="none")
+    assert found.shown == (link.parent, package)
+    assert ran(place, found) == "ran\n"
+    assert needed_by([str(link)], place.host, place.project) == [link.parent, package]
+
+
+@pytest.mark.integration
+def test_a_link_of_a_project_to_anything_else_than_such_a_program_is_told(place: Place):
+    """A document that may be run, a script beside others, another project, and the environment of one."""
+    home, project = place.home, place.project
+    other, top = home / "other", python_at(home / "mamba")
+    place.host.work_in(other)
+    program = venv_in(other, top)
+    for path in (home / "data/all.pdf", home / "work/bin/run", other / "run", home / ".local/bin/x", home / ".ssh/bin/x"):  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    (home / "work/pyvenv.cfg").touch()
+    (home / ".ssh/lib/python3").mkdir(parents=True)
+    (home / ".ssh/lib/python3/os.py").touch()
+    (project / ".venv").symlink_to(other / ".venv")
+    (project / "lib").symlink_to(top / "lib")
+    (top / "bin/data").write_text("")
+    ends = {"pdf": home / "data/all.pdf", "run": home / "work/bin/run", "other": other / "run"}
+    for name, end in {**ends, "script": top / "bin/data"}.items():
+        (project / name).symlink_to(end)
+    for name in (*ends, "script", "lib", "lib/python3.11/os.py"):
+        for command, args in (("npx", [f"--x={project}/{name}"]), (f"{project}/{name}", [])):
+            if (project / name).is_file() or args:
+                with pytest.raises(BadServer, match=f"/project/{name} leads to ~/.* by a link"):
+                    place.resident(command=command, args=args, project="none")
+    with pytest.raises(BadServer, match=r"~/project/\.venv leads to ~/other/\.venv by a link"):
+        place.resident(command=f"{project}/.venv/bin/python")
+    (project / "keys").symlink_to(home / ".ssh/bin/x")
+    with pytest.raises(BadServer, match="it names ~/project/keys, which no sandbox may open"):
+        place.resident(command=f"{project}/keys")
+    with pytest.raises(Refused, match="~/project/run leads to ~/work/bin/run by a link"):
+        needed_by([f"{project}/run"], place.host, project)
+    assert place.resident(command=str(program)).shown == (other / ".venv", top / "bin", top / "lib")
 
 
 @pytest.mark.integration

@@ -1,11 +1,12 @@
 """What decides where a path leads: not only where it ends, but each link that it passes, and who may put another one there.
 
 What a program is shown is handed on as it was named, never resolved: `led_to` is the one place that decides whether a link on the
-way is followed. It follows none that a project, or a command, may have put there, whoever has named the path.
+way is followed. It follows none that a project, or a command, may have put there, whoever has named the path. A server and another agent
+find a program behind such a link all the same where that opens nothing else (`tools.mcp.launching`).
 """
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -74,34 +75,38 @@ def led_to(path: str | Path, written: Iterable[str] = ()) -> str:
 
 
 def is_led_out(host: Host, path: Path, folder: Path) -> bool:
-    """Return whether a link that `led_to` does not follow leads an absolute path out of the project's folder.
+    """Return whether a link that `led_to` does not follow leads an absolute path out of the project, which is all of its repository.
 
-    The home folder, and what holds it, is no project: links there are the person's own.
+    The home folder, and what holds it, is no project: links there are the person's own. Beside the folder in its repository none is followed
+    to a hidden place: git's folder, and settings that are run.
     """
-    real = os.path.realpath(folder)
-    written = () if lies_in(os.path.realpath(host.home), real) else (real,)
     try:
-        return not led_to(path, written) and not lies_in(os.path.realpath(path), real)
+        real = os.path.realpath(path)
+        if real == os.path.abspath(path):  # noqa: PTH100 - most have no link on the way
+            return False
     except ValueError:  # it is no path
         return True
+    top, whole = os.path.realpath(folder), str(host.whole_project(folder))
+    written = () if lies_in(os.path.realpath(host.home), whole) else (whole,)
+    is_inside = lies_in(real, top) or (lies_in(real, whole) and "/." not in real[len(whole) :])
+    return not is_inside and not led_to(path, written)
 
 
 def check_ways(host: Host, paths: Iterable[Path], seen: Iterable[str] = ()) -> None:
     """Raise Refused, with a sentence for the person, for a path that a program is to read and will not find (`missed`), as `led_to` does not follow it."""
-    for path in missed(host, {path: led_to(path) for path in paths}, seen):
+    ends = {path: led_to(path) for path in paths}
+    unled = [path for path, end in ends.items() if not end]
+    for path in missed(host, unled, (*seen, *filter(None, ends.values()))):
         raise Refused(link_words(host, path))
 
 
-def missed(host: Host, ends: Mapping[Path, str], seen: Iterable[str] = ()) -> list[Path]:
-    """Return the paths without an end that lead to nothing which a program has anyway: the system, toolchains, what is `seen`, and the other ends."""
-    without = [path for path, end in ends.items() if not end]
-    if not without:
+def missed(host: Host, unled: Sequence[Path], seen: Iterable[str] = ()) -> list[Path]:
+    """Return the paths that are not followed and lead to nothing which a program has anyway: the system, toolchains, and what is `seen`."""
+    if not unled:
         return []
     toolchains = (os.path.realpath(host.home / name) for name in TOOLCHAINS)
-    there = (*_SHOWN_ANYWAY, *toolchains, *seen, *filter(None, ends.values()))
-    return [
-        path for path in without if not any(lies_in(os.path.realpath(path), each) for each in there)
-    ]
+    there = (*_SHOWN_ANYWAY, *toolchains, *seen)
+    return [path for path in unled if not any(lies_in(os.path.realpath(path), e) for e in there)]
 
 
 def link_words(host: Host, path: Path) -> str:

@@ -11,7 +11,7 @@ from time import monotonic
 from msgspec import Struct
 
 from ybs.config.host import Host, is_in_memory
-from ybs.config.paths import SYSTEM, TOOLCHAINS
+from ybs.config.paths import KERNEL, SYSTEM, TOOLCHAINS
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
@@ -40,7 +40,6 @@ _NEVER = (
     *("/var/tmp", "/var/run", "/var/lib", "/Users", "/Library", "/System"),  # noqa: S108
     *("/Applications", "/private", "/private/tmp", "/private/var"),
 )
-_KERNEL = ("/proc", "/sys", "/dev")
 #: What git reads of the repository of a worktree, and what such a repository's folder is called: nobody calls one of private files so.
 _OF_GIT = (
     *("HEAD", "config", "config.worktree", "hooks", "info", "lfs", "logs", "objects"),
@@ -122,7 +121,7 @@ class Places(Struct, frozen=True, kw_only=True):
     @property
     def inner_home(self) -> str:
         """Where the home folder is inside: at its own place, or in /tmp where that belongs to the system."""
-        in_system = any(lies_in(self.home, folder) for folder in (*SYSTEM, *_KERNEL))
+        in_system = any(lies_in(self.home, folder) for folder in (*SYSTEM, *KERNEL))
         return "/tmp" if in_system or self.home in ("/", "/tmp", "/var/tmp") else self.home  # noqa: S108
 
     def check_folder(self, folder: Path) -> str:
@@ -278,7 +277,7 @@ def _check(folder: str, home: str, blocked: tuple[str, ...]) -> None:
             f"{folder} is your home folder or contains it, and the sandbox cannot protect your files there. "
             "Start ybs in the folder of a project."
         )
-    is_systems = any(lies_in(folder, kernel) for kernel in _KERNEL) and not is_in_memory(folder)
+    is_systems = any(lies_in(folder, kernel) for kernel in KERNEL) and not is_in_memory(folder)
     if folder in _NEVER or is_systems:
         raise Refused(f"{folder} belongs to the system; start ybs in the folder of a project.")
     if any(lies_in(folder, path) for path in blocked):

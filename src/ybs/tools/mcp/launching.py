@@ -1,17 +1,21 @@
-"""Start a server's program: it sees the files that its command names, and gets what its entry says and nothing else."""
+"""Start a server's program: it sees the files that its command names, and gets what its entry says and nothing else.
+
+Each path that it names is judged once, as it is named (`_Named`): what is shown around one comes of that, and what is not followed is told.
+"""
 
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
 from ybs.config.document import open_regular
-from ybs.config.host import Host
+from ybs.config.host import Host, worked_in
 from ybs.config.paths import SYSTEM
 from ybs.config.variables import project_variables
+from ybs.core.errors import Refused
 from ybs.security.firewall.checks import is_random
 from ybs.security.launcher import persons_program
 from ybs.security.own_programs import (
@@ -19,7 +23,7 @@ from ybs.security.own_programs import (
     entering,
     with_git_setting,
 )
-from ybs.security.paths.steps import check_ways, led_to, link_words, missed
+from ybs.security.paths.steps import led_to, link_words, missed, steps
 from ybs.security.sandbox.launch import Access, Launch, Starter
 from ybs.security.sandbox.places import lies_in, switched_on
 from ybs.security.sandbox.resident import Resident, may_open
@@ -32,6 +36,7 @@ from ybs.trust.shown import (
     paths_of,
     plain_word,
     programs_in,
+    python_of,
     shown_for,
 )
 
@@ -39,6 +44,8 @@ from ybs.trust.shown import (
 _TOPS: Final = ("package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod", "setup.py")
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".php", ".jar", ".sh")
 _MOST_ABOVE = 5
+#: What a Python needs of the folder that it is installed in, certificates too: a project may lie there beside.
+_OF_PYTHON: Final = ("bin", "lib", "ssl")
 _SHORTEST = 2  # parts of a path such as /srv
 #: Where packages come from is the person's to say; a login in an address stays with them, and a token in one with their own servers.
 _REGISTRIES: Final = (
@@ -76,13 +83,15 @@ def resident_of(
     host, folder = workspace.roots.host, workspace.roots.folder
     own = [Path(server.root)] if server.root else []
     writable = _paths(server, server.write, workspace, is_written=True)
-    lead = _leading(server, host, writable)
-    apart = _by_variables(server, program, workspace)
-    shown = [*_shown_to(server, workspace, program, own, lead, apart)]
+    is_closed = server.project == "none" and not server.is_own  # but for what was told
+    written = [os.path.realpath(path) for path in writable]
+    named = list(_named_by(server, workspace, program, written))
+    named = [each for each in named if not (is_closed and _is_in(each.path, folder))]
+    shown = [path for each in named for path in _shown_for(each, server, host, folder)]
     shown += _paths(server, server.read, workspace)
     shown = [path for path in shown if not any(path.is_relative_to(each) for each in own)]
     is_seen = server.project != "none" and may_open(host, folder)
-    if is_closed := server.project == "none" and not server.is_own:  # but for what was told
+    if is_closed:
         shown = [path for path in shown if not _is_in(path, folder)]
         shown += [path for each in seen if not _is_link(path := folder / each, host)]
     for path in (*shown, *writable):
@@ -92,7 +101,8 @@ def resident_of(
                 'or say "sandbox": false for this server'
             )
     anyway = [*own, *switched_on(start.environ), *([folder] if is_seen else [])]
-    _check_found({path: lead(path) for path in shown}, writable, apart, anyway, host)
+    for each in _not_found(named, shown, host, [*map(str, anyway), *written], written):
+        raise BadServer(each.why)
     where = {} if server.project == "none" else project_variables(folder)
     registries = _registries(host, start.environ, is_own=server.is_own)
     return Resident(
@@ -124,74 +134,134 @@ def _meets(path: Path, folder: Path) -> bool:
     return _is_in(path, folder) or _is_in(folder, path)
 
 
-def _shown_to(
+class _Named(NamedTuple):
+    """A path that a command names, with what it is shown something of: the path itself, and what it leads to; `why` says why it is not followed."""
+
+    path: Path
+    found: tuple[Path, ...] = ()
+    why: str = ""
+
+
+def _named_by(
+    server: Server, workspace: Workspace, program: str, written: Sequence[str]
+) -> Iterator[_Named]:
+    """Yield what the command and the arguments of a server name; it writes in the folders that are `written`."""
+    host, folder = workspace.roots.host, workspace.roots.folder
+    words = named_in(server.args, host)
+    if server.is_own:
+        runs = [Path(program), *interpreter_of(program)]
+    else:
+        # Who wrote the entry says no more than what stands in it, which the question lists.
+        apart = (folder, Path(server.root)) if server.root else (folder,)
+        runs = [*programs_in(program, host, apart)]
+    if server.is_projects:
+        yield from _named_by_project(server, workspace, program, runs, words, written)
+    else:
+        yield from (_named(path, host, written) for path in (*runs, *words))
+
+
+def _named_by_project(
     server: Server,
     workspace: Workspace,
     program: str,
-    own: Sequence[Path],
-    lead: Callable[[Path], str],
-    apart: Container[Path],
-) -> Iterator[Path]:
-    """Yield what a server sees for its command and arguments, but for paths that stand `apart`; `own` are the folders of its plugin."""
+    runs: list[Path],
+    words: Iterable[Path],
+    written: Sequence[str],
+) -> Iterator[_Named]:
+    """Yield what the entry of a project names: around what a variable or a link leads to nothing is shown, as the question has listed where it led then."""
     host, folder = workspace.roots.host, workspace.roots.folder
-    if server.is_own:
-        for path in (Path(program), *named_in(server.args, host), *interpreter_of(program)):
-            yield from _around(path, host, folder, lead)
-        return
-    # Who wrote the entry says no more than what stands in it, which the question lists.
-    runs = () if Path(program) in apart else programs_in(program, host, (folder, *own))
-    named = (path for path in named_in(server.args, host) if path not in apart)
-    for path in shown_for((*runs, *named), host, lead):
-        # An editor asked before it took a repository's.
-        yield (_package_of(path, host, folder) if server.is_editors else None) or path
+    command, *texts = server.written
+    plain = {*paths_of(texts, host, folder)}
+    if plain_word(command, host, folder):
+        plain.update(runs)
+    else:
+        runs = [Path(program)]
+    # The links on the way of what stands on PATH, or in a first line, are the person's.
+    persons = [path for path in runs if "/" not in server.command or str(path) != program]
+    for path in dict.fromkeys((*runs, *words)):
+        if path not in plain:
+            yield _Named(path, why=_variable_words(host, path))
+        elif path in persons or not _is_link(path, host):
+            yield _named(path, host, written)
+        elif not led_to(path, written):
+            yield _Named(path, why=link_words(host, path))
+        elif str(path) == program:  # of what else it does not find, the server says so
+            yield _Named(path, why=_not_theirs(host, host.short(str(path)), path))
 
 
-def _leading(server: Server, host: Host, writable: Sequence[Path]) -> Callable[[Path], str]:
-    """Return what says where a path leads, empty where a link on the way is not followed: none in a project or in what the server changes.
+def _named(path: Path, host: Host, written: Sequence[str] = ()) -> _Named:
+    end = led_to(path, written)
+    ends = (Path(end),) if end else _needed_behind(path, host, written)
+    found = tuple(dict.fromkeys((path, *ends)))
+    return _Named(path, found, "" if ends else link_words(host, path))
 
-    Of an entry of a project none is: the question has listed where it led then.
+
+def _needed_behind(path: Path, host: Host, written: Sequence[str]) -> tuple[Path, ...]:
+    """Return what is seen behind a link that `led_to` does not follow: a program of the same project, and the libraries of a Python outside of all.
+
+    Only these: behind another link may lie a document, and beside another program too.
     """
-    if server.is_projects:
-        return lambda path: "" if _is_link(path, host) else os.path.realpath(path)
-    written = [os.path.realpath(path) for path in writable]
-    return lambda path: led_to(path, written)
+    *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
+    if not (os.path.isfile(end) and os.access(end, os.X_OK)):  # noqa: PTH113
+        return ()
+    folders = worked_in.union(written)
+    inner = [link for link in links if any(lies_in(link, each) for each in folders)]
+    if projects := [each for each in folders if lies_in(end, each)]:
+        is_same = all(any(lies_in(link, each) for each in projects) for link in inner)
+        return (Path(end),) if is_same else ()
+    top = python_of(Path(end), host)
+    if top is None or os.stat(end).st_uid not in (0, os.getuid()):  # noqa: PTH116
+        return ()
+    return tuple(top / name for name in _OF_PYTHON if (top / name).is_dir())
 
 
-def _by_variables(server: Server, program: str, workspace: Workspace) -> frozenset[Path]:
-    """Return the paths that variables of the person's lead a project's server to, of which the question has listed none."""
-    host, folder = workspace.roots.host, workspace.roots.folder
-    if not server.is_projects:
-        return frozenset()
-    command, *args = server.written
-    run = () if plain_word(command, host, folder) else (Path(program),)
-    return frozenset((*run, *named_in(server.args, host))).difference(paths_of(args, host, folder))
+def _not_theirs(host: Host, name: str, path: Path) -> str:
+    where = host.short(os.path.realpath(path))
+    return f"{name} is a link to {where}; a project's file has to name that place"
 
 
-def _check_found(
-    ends: Mapping[Path, str],
-    writable: Sequence[Path],
-    apart: Iterable[Path],
-    anyway: Sequence[Path],
+def _variable_words(host: Host, path: Path) -> str:
+    return (
+        f"a variable of yours leads it to {host.short(str(path))}, which opens nothing to a project's server; "
+        "name that place in its entry, or in one of your own settings"
+    )
+
+
+def _shown_for(named: _Named, server: Server, host: Host, folder: Path) -> Iterator[Path]:
+    """Yield what a server sees for a path that its entry names."""
+    for path in named.found:
+        if server.is_own:
+            yield from _around(path, host, folder)
+            continue
+        for each in shown_for(path, host):
+            # An editor asked before it took a repository's.
+            yield (_package_of(each, host, folder) if server.is_editors else None) or each
+
+
+def _not_found(
+    named: Iterable[_Named],
+    shown: Iterable[Path],
     host: Host,
-) -> None:
-    """Raise BadServer for a path that the entry names and the server would not find."""
-    seen = [str(path) for path in anyway]
-    unled = [path for path in writable if not led_to(path)]
-    for path in (*unled, *missed(host, ends, seen)):
-        raise BadServer(link_words(host, path))
-    for path in missed(host, {**ends, **dict.fromkeys(apart, "")}, seen):
-        raise BadServer(
-            f"a variable of yours leads it to {host.short(str(path))}, which opens nothing to a project's server; "
-            "name that place in its entry, or in one of your own settings"
-        )
+    seen: Iterable[str],
+    written: Sequence[str] = (),
+) -> list[_Named]:
+    """Return what is named, or shown for that, and would not be found: it is not followed, and leads to nothing that the program sees."""
+    ends = {path: led_to(path, written) for path in shown}
+    unled = [each for each in named if each.why]
+    unled += [_Named(path, why=link_words(host, path)) for path, end in ends.items() if not end]
+    there = [*seen, *filter(None, ends.values())]
+    lost = missed(host, [each.path for each in unled], there)
+    return [each for each in unled if each.path in lost]
 
 
 def needed_by(command: Sequence[str], host: Host, folder: Path) -> list[Path]:
     """Return what a command of the person's own needs to see: its program with what belongs to it, its interpreter, and what its options name. Raises Refused for what a link of a project leads to."""
     program, *options = command
-    found = [Path(program), *named_in(options, host), *interpreter_of(program)]
-    shown = [each for path in found for each in _around(path, host, folder, led_to)]
-    check_ways(host, shown, (str(folder),))
+    found = (Path(program), *named_in(options, host), *interpreter_of(program))
+    named = [_named(path, host) for path in found]
+    shown = [each for one in named for path in one.found for each in _around(path, host, folder)]
+    for each in _not_found(named, shown, host, [str(folder)]):
+        raise Refused(each.why)
     return shown
 
 
@@ -210,18 +280,17 @@ def program_of(server: Server, workspace: Workspace, start: Start) -> str:
     return found
 
 
-def _around(path: Path, host: Host, project: Path, lead: Callable[[Path], str]) -> Iterator[Path]:
-    """Yield what is shown for a path, and for where it leads: a folder or data as it is, a program with the folder of all that belongs to it, but never the project."""
-    for each in dict.fromkeys((path, Path(lead(path) or path))):
-        if any(lies_in(str(each), folder) for folder in SYSTEM):
-            continue
-        if each.is_dir() or not _is_program(each):
-            yield each
-            continue
-        # What is in a bin folder has its libraries beside that.
-        beside = (each.parents[each.parent.name == "bin"], each.parent)
-        near = (up for up in beside if _is_own(up, host, project))
-        yield _package_of(each, host, project) or next(near, each)
+def _around(path: Path, host: Host, project: Path) -> Iterator[Path]:
+    """Yield what is shown for a path: a folder or data as it is, a program with the folder of all that belongs to it, but never the project."""
+    if any(lies_in(str(path), folder) for folder in SYSTEM):
+        return
+    if path.is_dir() or not _is_program(path):
+        yield path
+        return
+    # What is in a bin folder has its libraries beside that.
+    beside = (path.parents[path.parent.name == "bin"], path.parent)
+    near = (up for up in beside if _is_own(up, host, project))
+    yield _package_of(path, host, project) or next(near, path)
 
 
 def _package_of(path: Path, host: Host, project: Path) -> Path | None:
@@ -254,10 +323,11 @@ def _paths(
         if not path.exists():
             raise BadServer(f"there is no {name}")
         if server.is_projects and _is_link(path, host):
-            where = host.short(str(path.resolve()))
-            raise BadServer(f"{name} is a link to {where}; a project's file has to name that place")
+            raise BadServer(_not_theirs(host, name, path))
         if not server.is_own:
             _check_apart(name, path.resolve(), workspace, is_written=is_written)
+        if is_written and not led_to(path):
+            raise BadServer(link_words(host, path))
     return [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - no link is resolved
 
 
