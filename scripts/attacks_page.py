@@ -282,6 +282,10 @@ held since, by the test that plays it.
 | the same link named by its whole path in `needs.read` of a tool of the person's own, in the command of a hook with `"sandbox": true`, in `ybs mcp add --write`, `--add-dir`, `/add-dir`, `/sandbox write`, `safety.sandbox_allowed_paths` | opened what it led to: held by `tests/tools/external/test_tool.py`, `tests/session/test_user_hooks.py`, `tests/frontends/subcommands/test_mcp.py`, `tests/session/test_checking.py`, `tests/commands/test_folders.py` |
 | a link that a server of the person's own puts in a folder that its `write` names, and that its arguments name | is not followed: held by `tests/tools/mcp/test_launching.py` |
 | `${VIRTUAL_ENV:-~/Documents}` in the entry of a project's server, trusted with the variable set and started without it; `${OLDPWD}`, whose value is another one at each start | was shown what the question had not listed: a variable of the person's opens nothing to a project's server: held by `tests/tools/mcp/test_launching.py`, `tests/trust/test_shown.py` |
+| links of a project to what looks like a program: a document that may be run, a script beside other files, a file in the `bin` of a virtual environment, of another project, of `~/.ssh`, a link to the `.venv` of another project or to a Python's `lib`, named by an entry of the person's own or by another agent | opened nothing, and the warning names the link: held by `tests/tools/mcp/test_launching.py` |
+| `.venv/bin/python` of a project, which leads to a Python that is installed in a folder with private files beside it | the server saw `bin` and `lib` of that and nothing beside: held by `tests/tools/mcp/test_launching.py` |
+| `/proc/self/cwd/docs` in the arguments of a server, where `docs` of the project leads to private files | opened nothing: held by `tests/tools/mcp/test_launching.py` |
+| `--add-dir` and `safety.sandbox_allowed_paths` by a link in a package of a repository that leads to `.git/hooks` or `.vscode` of that repository | is not opened: held by `tests/security/test_steps.py`, `tests/session/test_checking.py` |
 
 ### Trust in a project
 

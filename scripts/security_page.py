@@ -532,17 +532,14 @@ take code from there (`python -m`, `npx`, `./x`).
 - A link that lies where a project, a command or a server may write is followed for no program in the sandbox, whoever has named the path, and for no
   folder that is added. You are told which link it is and where it leads
   (`tests/security/test_steps.py`, `tests/tools/mcp/test_launching.py`, `tests/session/test_checking.py`).
+- Two kinds of programs are found behind such a link all the same, as they open no document: an executable file of the same project, with its package, and the
+  Python of a virtual environment, of which `bin`, `lib` and `ssl` are shown, where the file is yours or root's (`tests/tools/mcp/test_launching.py`).
 
 ### Not promised: own servers, hooks and tools
 
 **With `"cwd": "project"`:**
 
 - Such a hook runs the code of every project, so no job is paused for it.
-- A link counts as a project's while a session works in that project, or in the repository around it. Where an entry of yours names a whole path in another
-  clone (`~/other/docs`), a link there is followed, as any of yours.
-- A virtual environment or another toolchain that you have switched on (`VIRTUAL_ENV`, `CONDA_PREFIX`, `JAVA_HOME`, `GOROOT`) is shown where it leads, also by
-  a link in the project, if that place is an environment.
-- A rule of yours for a tool's name (`safety.allow`) covers a plugin's tool of that name, also one that says only by `--schema` what it needs.
 
 **In a project or added folder that you do not trust:**
 
@@ -561,6 +558,17 @@ take code from there (`python -m`, `npx`, `./x`).
 - With no other folders than a trusted project, a hook after a call of a tool that ybs does not bring itself goes by what the arguments say, which may be the
   path of any file of yours.
 - The whole path of its program alone does not keep a `PYTHONPATH` or active `.venv` of yours out.
+
+**Links and rules:**
+
+- By a link in its `.venv` a project has a server that you or an editor let run from there see the `bin` and `lib` of any Python of yours, with the packages
+  that are installed in it.
+- A server with `"project": "none"` that is named by a link in the project (`node_modules/.bin/x`) sees the package in the project that the link leads to.
+- A link counts as a project's while a session works in that project, or in the repository around it. Where an entry of yours names a whole path in another
+  clone (`~/other/docs`), a link there is followed, as any of yours.
+- A virtual environment or another toolchain that you have switched on (`VIRTUAL_ENV`, `CONDA_PREFIX`, `JAVA_HOME`, `GOROOT`) is shown where it leads, also by
+  a link in the project, if that place is an environment.
+- A rule of yours for a tool's name (`safety.allow`) covers a plugin's tool of that name, also one that says only by `--schema` what it needs.
 
 **Everywhere:**
 
