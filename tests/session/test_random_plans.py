@@ -277,7 +277,7 @@ class Plan:
         wrong = {path for path, state in expected.items() if after.get(path) != state}
         assert self.excused(wrong, way) == set(), text
         for names in (way.files.paths, way.files.unkept, way.files.left, way.files.stayed):
-            assert not names or names[0] in text
+            assert not names or next(iter(names)) in text
 
     def excused(self, wrong: Any, way: WayBack) -> set[str]:
         """Return the paths that are not as they were and that nothing was said of; bulk is checked apart."""

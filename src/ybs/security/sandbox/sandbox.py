@@ -16,6 +16,7 @@ from ybs.security.paths.names import shown_name
 from ybs.security.paths.own_code import OWN_CODE as WHY_OWN_CODE
 from ybs.security.paths.own_code import code_in
 from ybs.security.paths.path_text import quoted
+from ybs.security.paths.steps import led_to
 from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Backend, Need, Starter
 
 if TYPE_CHECKING:
@@ -241,7 +242,6 @@ class Sandbox(Starter):
         places = self.backend.places
         if not paths or places is None:
             return self.backend
-        from ybs.security.paths.steps import led_to
         from ybs.security.sandbox.choice import choose
 
         more = filter(None, (led_to(path, places.writable) for path in paths))
