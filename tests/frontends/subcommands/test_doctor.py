@@ -1,5 +1,6 @@
 """`ybs doctor`: what works, what does not, and what mends it."""
 
+import shlex
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -294,7 +295,7 @@ def test_what_is_wrong_with_folders_is_said(
     assert doctor.look_at_sessions(tmp_path).state == "ok"
     tmp_path.chmod(0o750)
     opened = doctor.look_at_sessions(tmp_path)
-    assert opened.fix == f"chmod 700 '{tmp_path}'"
+    assert opened.fix == f"chmod 700 {tmp_path}"
     assert "mode 750" in opened.detail
     tmp_path.chmod(0o770)
     assert "can be written by others" in doctor.look_at_sessions(tmp_path).detail
@@ -308,7 +309,8 @@ def test_what_is_wrong_with_folders_is_said(
     assert doctor.look_at_sessions(tmp_path / "file" / "a").state == "warning"
     monkeypatch.setattr("os.access", lambda *_: False)
     assert "cannot be written" in doctor.look_at_sessions(tmp_path).detail
-    assert doctor.look_at_project(tmp_path).needs_fix
+    odd = tmp_path / "it's; touch x"
+    assert shlex.split(doctor.look_at_project(odd).fix) == ["sudo", "chown", "$USER", str(odd)]
     assert "cannot be made" in doctor.look_at_sessions(tmp_path / "a").detail
 
 

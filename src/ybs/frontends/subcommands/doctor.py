@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
 from msgspec import Struct, to_builtins
@@ -318,7 +319,7 @@ def look_at_project(folder: Path) -> Finding:
     if os.access(folder, os.W_OK):
         return Finding("folder", "ok", str(folder))
     detail = f"{folder} cannot be written: nothing can be edited"
-    return Finding("folder", "warning", detail, f"sudo chown $USER '{folder}'")
+    return Finding("folder", "warning", detail, f"sudo chown $USER {quote(str(folder))}")
 
 
 def look_at_sessions(folder: Path) -> Finding:
@@ -334,9 +335,15 @@ def look_at_sessions(folder: Path) -> Finding:
     except OSError as error:
         detail, mode = f"no session is kept: {folder}: {error.strerror}", 0
     if mode & 0o077:
-        detail, fix = f"{folder} is open to others (mode {mode:o})", f"chmod 700 '{folder}'"
+        detail, fix = (
+            f"{folder} is open to others (mode {mode:o})",
+            f"chmod 700 {quote(str(folder))}",
+        )
     elif not detail and not os.access(folder, os.W_OK | os.X_OK):
-        detail, fix = f"no session is kept: {folder} cannot be written", f"chmod 700 '{folder}'"
+        detail, fix = (
+            f"no session is kept: {folder} cannot be written",
+            f"chmod 700 {quote(str(folder))}",
+        )
     if detail:
         return Finding("sessions", "warning", detail, fix)
     return Finding("sessions", "ok", f"{folder}, private")
@@ -347,7 +354,7 @@ def _place_for(folder: Path) -> Finding:
     if os.access(above, os.W_OK):
         return Finding("sessions", "ok", f"{folder}, made when needed")
     detail = f"{folder} cannot be made: {above} cannot be written"
-    return Finding("sessions", "warning", detail, f"sudo chown $USER '{above}'")
+    return Finding("sessions", "warning", detail, f"sudo chown $USER {quote(str(above))}")
 
 
 _SIGNS: Final = "›•✗…─⠋"  # noqa: RUF001 - what ybs draws
