@@ -54,15 +54,15 @@ def _worked_in() -> set[str]:
         top = here = above = os.getcwd()  # noqa: PTH109 - texts throughout, and no links in this one
     except OSError:  # it is gone
         return set()
-    home = f"{os.path.realpath(os.path.expanduser('~'))}/"  # noqa: PTH111
+    home = f"{os.path.realpath(os.path.expanduser('~'))}/"  # noqa: PTH111 - a text
     while not home.startswith(
         f"{above.rstrip('/')}/"
     ):  # the home folder is no project, nor what holds it
         if any(os.path.lexists(f"{above}/{mark}") for mark in REPOSITORY_MARKS):
             top = above
-        above = os.path.dirname(above)  # noqa: PTH120
+        above = os.path.dirname(above)  # noqa: PTH120 - a text
     named = os.environ["PYTHONPATH"].split(os.pathsep)
-    folders = {os.path.realpath(os.path.join(here, each)) for each in named}  # noqa: PTH118
+    folders = {os.path.realpath(os.path.join(here, each)) for each in named}  # noqa: PTH118 - a text
     return {each for each in folders if f"{each}/".startswith(f"{top}/")}
 
 

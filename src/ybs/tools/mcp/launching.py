@@ -202,7 +202,7 @@ def _needed_behind(path: Path, host: Host, written: Sequence[str]) -> tuple[Path
     Only these: behind another link may lie a document, and beside another program too.
     """
     *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
-    if not (os.path.isfile(end) and os.access(end, os.X_OK)):  # noqa: PTH113
+    if not (os.path.isfile(end) and os.access(end, os.X_OK)):  # noqa: PTH113 - a text
         return ()
     folders = worked_in.union(written)
     inner = [link for link in links if any(lies_in(link, each) for each in folders)]
@@ -210,7 +210,7 @@ def _needed_behind(path: Path, host: Host, written: Sequence[str]) -> tuple[Path
         is_same = all(any(lies_in(link, each) for each in projects) for link in inner)
         return (Path(end),) if is_same else ()
     top = python_of(Path(end), host)
-    if top is None or os.stat(end).st_uid not in (0, os.getuid()):  # noqa: PTH116
+    if top is None or os.stat(end).st_uid not in (0, os.getuid()):  # noqa: PTH116 - a text
         return ()
     return tuple(top / name for name in _OF_PYTHON if (top / name).is_dir())
 

@@ -47,7 +47,7 @@ def loss(command: str, folder: Path, workspace: Workspace) -> str:
             continue
         if any(lies_in(path, str(each)) for each in roots.folders):
             folder_name, name = os.path.split(path)
-            inside.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118
+            inside.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118 - a text
         elif is_clear and _is_elsewhere(path, str(roots.folder)):
             return (
                 f"undo cannot bring back {roots.show(Path(path))}: it lies outside of the project"
