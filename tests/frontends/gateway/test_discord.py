@@ -187,6 +187,9 @@ async def test_what_was_said_while_nobody_ran_is_read_where_the_bot_was_before(
         await platform.say("first")
         await platform.say("hi", thread=THREAD, mention=True)
         await platform.until(lambda: len(taken.events) == 2)
+        file = Path(folder) / "read.json"
+        read = [f",{each.message}]" for each in taken.events]
+        await platform.until(lambda: all(each in file.read_text() for each in read))
         await channel.send(HOME, HELLO)
     await platform.say("in the night")
     await platform.say("in the thread", thread=THREAD, mention=True)
