@@ -6,7 +6,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.questions.confirm import wish
-from ybs.tools.mcp.servers import asked
+from ybs.tools.mcp.eliciting import asked
 
 
 async def _yes(_: Question) -> Answer:

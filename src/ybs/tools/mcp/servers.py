@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
@@ -16,40 +16,31 @@ from msgspec.structs import replace
 from ybs.config.key_store import forget_key, has_key
 from ybs.config.review import Review
 from ybs.config.sections import Network
-from ybs.config.tree import is_list, is_object
 from ybs.config.variables import project_variables
 from ybs.core.errors import ConfigError, Refused, ToolError
-from ybs.core.events import Noticed
+from ybs.core.events import Emit, Noticed
 from ybs.core.leases import Leases
-from ybs.core.messages import ToolCall
-from ybs.core.ports import Confirm, Preview, Question, Tool
+from ybs.core.ports import Confirm, Effect, Preview, Tool, ToolOutput, ToolSpec
 from ybs.core.remedies import Remedy
 from ybs.core.time_limits import time_limit
 from ybs.security.own_programs import APART, Start, start_folder
+from ybs.security.policy.policy import Subject
 from ybs.security.sandbox.copied_homes import is_ready, mark_ready, mark_unready
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident, home_of
 from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.foreign import BehindChecks
 from ybs.tools.mcp.connection import Connection, OpenConnection, remedies_for
+from ybs.tools.mcp.eliciting import asked
 from ybs.tools.mcp.launching import alone, key_of, launch_bare, program_of, resident_of, sees
-from ybs.tools.mcp.listed import cleaned, server_part
+from ybs.tools.mcp.listed import ListedTool, ServerOffer, full_name
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
-from ybs.tools.mcp.settings import BadServer, Server, filled, servers_in
+from ybs.tools.mcp.settings import BadServer, Server, filled, given, servers_in
 from ybs.tools.shell.orphans import CommandMark, token
 from ybs.tools.shell.watch import Watch
-from ybs.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from ybs.tools.shell.watch import Watch
-
-from ybs.core.events import Emit
-from ybs.core.ports import Effect, ToolOutput, ToolSpec
-from ybs.security.policy.policy import Subject
-from ybs.tools.foreign import BehindChecks
-from ybs.tools.mcp.listed import ListedTool, ServerOffer, full_name
-from ybs.tools.mcp.settings import given
 from ybs.tools.toolbox import LocalToolbox
+from ybs.tools.workspace import Workspace
 
 #: How long the first request waits for servers whose tools nobody knows yet.
 PATIENCE_SECONDS: Final = 10.0
@@ -308,7 +299,7 @@ class Servers:
         server: Server,
         ready: Server,
         changed: Callable[[], None],
-        watch: "Watch | None" = None,
+        watch: Watch | None = None,
         login: Any = None,
     ) -> AsyncGenerator[OpenConnection]:
         """Open a connection for this session, or for all: what it is made of is the same for them. `login` asks the person for one."""
@@ -350,7 +341,7 @@ class Servers:
         finally:
             until.close()
 
-    async def _fails_alone(self, link: Any, server: Server, watch: "Watch") -> bool:
+    async def _fails_alone(self, link: Any, server: Server, watch: Watch) -> bool:
         """Start a program once where it sees no project, for what `npx` or `uvx` fetch; return whether it ends without answering there.
 
         What it finds in each project is a copy of that home, which nothing that sees a project writes.
@@ -443,74 +434,6 @@ class Servers:
             return await asked(server.name, message, schema, self._surface.confirm())
 
         return elicit
-
-
-_MOST_FIELDS: Final = 100
-_YES, _NO = "yes", "no"
-
-
-async def asked(
-    server: str, message: str, schema: Mapping[str, Any], confirm: Confirm
-) -> dict[str, Any] | None:
-    """Ask for each field of a flat schema; None where the person does not answer one that is required, or nobody is there."""
-    fields: Any = schema.get("properties") or {}
-    required: Any = schema.get("required") or []
-    if not is_object(fields) or not all(map(is_object, fields.values())) or not is_list(required):
-        return None
-    if len(fields) > _MOST_FIELDS:
-        return None
-    answers: dict[str, Any] = {}
-    for name, field in fields.items() or [("", {"type": "boolean"})]:
-        value = await _one(server, message, name, field, confirm)
-        if value is not None and name:
-            answers[name] = value
-        elif value in (None, False) and (name in required or not name):
-            return None
-    return answers
-
-
-async def _one(server: str, message: str, name: str, field: Any, confirm: Confirm) -> Any:
-    described = cleaned(str(field.get("description") or field.get("title") or name), 300)
-    choices = _choices(field)
-    title = f"The MCP server {server} asks"
-    body = f"{message}\n{described}".strip() if name else message
-    said = Raw(msgspec.json.encode({"question": body}))
-    call = ToolCall(id="", name=f"mcp__{server_part(server)}", arguments=said)
-    question = Question(
-        call=call,
-        effect="read",
-        preview=Preview(title=title, body=body),
-        choices=choices,
-        server=server,
-    )
-    answer = await confirm(question)
-    if answer.is_unattended or not answer.is_allowed or not answer.reason:
-        return None
-    return _read(answer.reason.strip(), field, choices)
-
-
-def _choices(field: Any) -> tuple[str, ...]:
-    if field.get("type") == "boolean":
-        return (_YES, _NO)
-    several: Any = field.get("oneOf")
-    named = [each.get("const") for each in several if is_object(each)] if is_list(several) else []
-    options: Any = field.get("enum") or named
-    return tuple(cleaned(str(each), 100) for each in options) if is_list(options) else ()
-
-
-def _read(text: str, field: Any, choices: tuple[str, ...]) -> Any:
-    """Return the answer as the field wants it, None where it is not one."""
-    kind = field.get("type")
-    if choices and text not in choices:
-        return None
-    if kind == "boolean":
-        return text == _YES
-    if kind in ("number", "integer"):
-        try:
-            return int(text) if kind == "integer" else float(text)
-        except ValueError:
-            return None
-    return text
 
 
 #: Opens the connection to a program; the function is called when it says that what it offers has changed.
