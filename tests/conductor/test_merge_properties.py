@@ -70,7 +70,7 @@ def test_a_merge_loses_nothing(tmp_path, first, mine, others):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=turns, mine=_edits, others=_others)
 def test_many_merges_lose_nothing(tmp_path, first, mine, others):
     _check(tmp_path, first, mine, others)

@@ -181,7 +181,7 @@ def test_a_life_is_the_same_live_in_its_file_and_in_a_copy(life: list[Step]):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(lives)
 def test_many_lives_are_the_same_live_in_their_files_and_in_copies(life: list[Step]):
     _play(life)

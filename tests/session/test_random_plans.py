@@ -374,7 +374,7 @@ def test_what_undo_says_in_a_random_plan_is_what_it_did(seed: int):
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@every_row("first", range(0, 30, 10))
+@every_row("first", range(0, 20, 10))
 def test_what_undo_says_in_many_random_plans_is_what_it_did(first: int):
     for seed in range(first, first + 10):
         play(seed)

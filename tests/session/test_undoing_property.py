@@ -100,7 +100,7 @@ def test_undo_and_redo_give_each_tree_again_byte_for_byte(first, plan, step, loo
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(_firsts, _plans, _steps, _looks)
 def test_undo_and_redo_give_each_tree_again_in_many_more_cases(first, plan, step, looks):
     _play(first, plan, step, looks)

@@ -195,7 +195,7 @@ def compared(start: Path, roots: Roots, **options: Any) -> engine.SearchResult:
 @pytest.mark.slow
 @given(st.lists(st.sampled_from(RULES), max_size=4), st.lists(st.sampled_from(RULES), max_size=2))
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_rg_and_our_walk_leave_out_the_same_files(
     tmp_path: Path, rules: list[str], inner: list[str]
