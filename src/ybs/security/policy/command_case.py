@@ -302,12 +302,12 @@ class CommandCase:
         )
 
     def may_leave(self, rules: Sequence[Rule]) -> bool:
-        """Return whether rules for running outside the sandbox name the command, or each of its parts."""
-        parts = self.reading.parts
-        if any(rule.is_exactly(self.reading.text) for rule in rules):
-            return True
-        is_named = all(any(rule.lets_out(part) for rule in rules) for part in parts)
-        return bool(parts) and is_named and replaces_nothing(self.reading.text)
+        """Return whether rules for running outside the sandbox name the command, or each of its parts, and the shell replaces nothing in it."""
+        parts, text = self.reading.parts, self.reading.text
+        is_named = any(rule.is_exactly(text) for rule in rules) or all(
+            any(rule.lets_out(part) for rule in rules) for part in parts
+        )
+        return bool(parts) and is_named and replaces_nothing(text)
 
 
 def commands_in(arguments: bytes) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Rules such as `run_shell(git log *)`: which calls an allow or a deny covers, and all those in force with where each comes from.
 
 The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
-for any text; the pattern of a file tool is a glob of paths relative to the project's folder. A rule that denies or asks
-means a file in any spelling (`paths/named_paths.py`), one that allows by its resolved path alone.
+for any text, so a command with a star is never exactly what a rule names; the pattern of a file tool is a glob of paths
+relative to the project's folder. A rule that denies or asks means a file in any spelling (`paths/named_paths.py`), one that
+allows by its resolved path alone.
 """
 
 import re
@@ -171,8 +172,9 @@ class Rule(Struct, frozen=True):
         return not reading.is_clear and _is_among(self.pattern, reading.scanned)
 
     def is_exactly(self, command: str) -> bool:
-        """Return whether the pattern is the command itself, character by character."""
-        return self.pattern is not None and self.pattern.strip() == command.strip()
+        """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
+        pattern = self.pattern or "*"
+        return "*" not in pattern and pattern.strip() == command.strip()
 
 
 def replaces_nothing(text: str) -> bool:
