@@ -61,7 +61,10 @@ def test_a_grant_is_shown_as_what_it_will_cover():
     assert offered(policy, "PYTHONPATH=. pytest -q") == "run_shell(PYTHONPATH=. pytest *)"
     assert offered(policy, "PYTHONPATH=. make a") == "run_shell(PYTHONPATH=. make a)"
     assert offered(policy, "cd app && python3 a.py") == "run_shell(python3 a.py *) in app"
-    assert offered(policy, "pytest *") == "run_shell(pytest *)"
+    assert offered(policy, "pytest *") == ""
+    assert offered(policy, "pytest *.py") == "run_shell(pytest *.py)"
+    assert offered(policy, "pytest ./*") == "run_shell(pytest *)"
+    assert offered(policy, "cat *.py | pytest") == "run_shell(pytest *)"
 
 
 @every_row(

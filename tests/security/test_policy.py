@@ -311,6 +311,15 @@ def test_a_rule_with_a_star_is_a_pattern_also_for_the_command_that_reads_alike(c
     assert word(decide(plain, "run_shell", command="rm big.iso", destroys=lost)) == "allow"
 
 
+def test_a_command_with_a_star_is_not_taken_for_the_grant_that_reads_alike():
+    policy = policy_of()
+    policy.grant("run_shell(pip install *) with network")
+    asked = decide(policy, "run_shell", command="pip install *", network=True)
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == ""
+    assert asked.question.withheld == "as a rule it would allow more than this command"
+
+
 def test_a_grant_covers_exactly_the_call_it_was_offered_for():
     policy = policy_of()
     asked = decide(policy, "run_shell", command="make lint")

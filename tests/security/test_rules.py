@@ -5,6 +5,7 @@ import pytest
 from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.security.commands.wrappers import read
+from ybs.security.policy.command_case import scopes_of
 from ybs.security.policy.rules import Rule, rule_of
 
 
@@ -49,7 +50,7 @@ def allows(rule: str, command: str) -> bool:
         ("run_shell(git log *)", "git log"),
         ("run_shell(npm test)", " npm test "),
         ("run_shell(ls; pwd)", "ls; pwd"),
-        ("run_shell(ls *)", "ls *.py"),
+        ("run_shell(ls *)", "ls ./*.py src/[a-z]*"),
         ("run_shell", "ls | wc"),
     ],
 )
@@ -116,6 +117,32 @@ def test_a_star_stands_for_no_program_that_an_option_names_and_no_other_project(
     rule: str, command: str, *, expected: bool
 ):
     assert allows(f"run_shell({rule})", command) is expected
+
+
+@every_row(
+    ("command", "expected"),
+    [
+        ("go test *", False),
+        ("go test *.go", False),
+        ("go test ?exec=sh", False),
+        ("go test [-]exec=sh", False),
+        ("go test -*", False),
+        ("go test -e[x]ec=sh", False),
+        ("go test ''*", False),
+        ("go test '-'*", False),
+        ('go test ""*', False),
+        ("go test ./*", True),
+        ("go test a*", True),
+        ("go test -run=Test*", True),
+        ("go test -run 'Test*' '*' \\* \"[a-z]\"", True),
+        ("go test -- *", True),
+    ],
+)
+def test_a_star_stands_for_no_word_of_which_a_files_name_makes_an_option(
+    command: str, *, expected: bool
+):
+    assert allows("run_shell(go test *)", command) is expected
+    assert (scopes_of(read(command)) == ["go test *"]) is expected
 
 
 def test_an_allow_without_a_pattern_does_not_cover_what_cannot_be_read():

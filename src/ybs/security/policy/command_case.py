@@ -121,7 +121,8 @@ def _scopes_for(part: Command, *, network: bool) -> Iterator[str]:
 def _scope(part: Command, size: int, *, network: bool) -> str:
     """Return the scope that begins with so many of the words."""
     sets, words = part.sets, part.words
-    if not size or not _goes_nowhere(part) or not all(map(is_harmless, sets)):
+    is_more = part.may_gain_options or not _goes_nowhere(part)
+    if not size or is_more or not all(map(is_harmless, sets)):
         return ""
     if not all(map(_PLAIN_WORD().fullmatch, words[:size])) or not _does_no_more(words, size):
         return ""

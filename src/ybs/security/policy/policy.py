@@ -214,9 +214,12 @@ class Case:
     def grants(self) -> list[str]:
         """The rules that each stand for the call by themselves: for the project's files, where it makes or changes some, and for exactly this.
 
-        Hidden files stand outside the project's.
+        Hidden files stand outside the project's. A command about which nothing may be remembered has none, so that it is never taken for
+        a grant that reads alike.
         """
         subject = self.subject
+        if self.command and self.command.why_never:
+            return []
         paths = ", ".join(map(spelled, subject.paths))
         meant = subject.command or paths or bytes(self.call.arguments).decode()
         exact = f"{self.name}({'*' if subject.is_alike else meant})" + self.place
@@ -232,8 +235,7 @@ class Case:
         scopes, place = self.command.scopes if self.command else [], self.place_of_scopes
         if scopes and (len(scopes) == 1 or not place):
             return " + ".join(f"run_shell({scope}){place}" for scope in scopes)
-        never = self.command.why_never if self.command else ""
-        return "" if never else self.grants[0]
+        return next(iter(self.grants), "")
 
     @property
     def place(self) -> str:

@@ -116,8 +116,9 @@ class Rule(Struct, frozen=True):
         return bool(reading.parts) and all(map(self.allows_part, reading.parts))
 
     def allows_part(self, part: "Command") -> bool:
-        """Return whether the pattern covers one command of a line, without redirections and assignments."""
-        if self.pattern is None or part.targets or part.sources or part.sets or not part.words:
+        """Return whether the pattern covers one command of a line, without redirections, assignments and words that may become options."""
+        is_more = part.targets or part.sources or part.sets or part.may_gain_options
+        if self.pattern is None or is_more or not part.words:
             return False
         return _fits(self.pattern, " ".join(part.words)) and not self.hides(part)
 
