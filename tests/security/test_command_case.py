@@ -9,7 +9,7 @@ from ybs.config.schema import SafetySettings
 from ybs.security.commands.wrappers import read
 from ybs.security.commands.writers import needs_network
 from ybs.security.policy.command_case import CommandCase, commands_in
-from ybs.security.policy.rules import rule_of
+from ybs.security.policy.rules import Rule, rule_of
 
 
 @every_row(
@@ -150,5 +150,23 @@ def test_what_is_only_known_when_it_runs_leaves_no_sandbox():
     assert CommandCase("git push origin main", SafetySettings()).may_leave(rules)
     assert not CommandCase("git push $REMOTE", SafetySettings()).may_leave(rules)
     assert not CommandCase("git push; make", SafetySettings()).may_leave(rules)
-    whole = [rule_of("run_shell(git push $REMOTE)")]
-    assert CommandCase("git push $REMOTE", SafetySettings()).may_leave(whole)
+
+
+@every_row(
+    ("text", "is_let_out"),
+    [
+        ("git grep *", False),
+        ("git push *", False),
+        ("gh pr view *", False),
+        ("git log ?", False),
+        ("git log -[O]x", False),
+        ("git push $REMOTE", False),
+        ("git push ~/x", False),
+        ("git commit -F notes.txt", True),
+        ("git log | head", True),
+    ],
+)
+def test_a_command_in_which_the_shell_replaces_something_leaves_no_sandbox_by_its_very_text(
+    text: str, *, is_let_out: bool
+):
+    assert CommandCase(text, SafetySettings()).may_leave([Rule("run_shell", text)]) is is_let_out

@@ -60,8 +60,11 @@ def test_a_grant_is_shown_as_what_it_will_cover():
     assert offered(policy, "node index.js") == "run_shell(node index.js *)"
     assert offered(policy, "PYTHONPATH=. pytest -q") == "run_shell(PYTHONPATH=. pytest *)"
     assert offered(policy, "PYTHONPATH=. make a") == "run_shell(PYTHONPATH=. make a)"
-    assert offered(policy, "cd app && python3 a.py") == "run_shell(python3 a.py *)"
-    assert offered(policy, "pytest *") == "run_shell(pytest *)"
+    assert offered(policy, "cd app && python3 a.py") == "run_shell(python3 a.py *) in app"
+    assert offered(policy, "pytest *") == ""
+    assert offered(policy, "pytest *.py") == "run_shell(pytest *.py)"
+    assert offered(policy, "pytest ./*") == "run_shell(pytest *)"
+    assert offered(policy, "cat *.py | pytest") == "run_shell(pytest *)"
 
 
 @every_row(
@@ -72,7 +75,8 @@ def test_a_grant_is_shown_as_what_it_will_cover():
         ("jq . a.json", "jq .b b.json"),
         ("pytest; ruff check .", "ruff check src; pytest -q"),
         ("pytest; git diff", "git diff; pytest -q"),
-        ("pytest", "cd app && pytest | tail -5"),
+        ("pytest", "cd . && pytest | tail -5"),
+        ("cd app && pytest", "cd './app/' && pytest | tail -5"),
         ("uv run pytest", "uv run pytest -q"),
         ("python3 test_app.py", "python3 test_app.py -v"),
         ("node index.js", "node index.js --force"),
@@ -99,6 +103,16 @@ def test_a_grant_covers_later_commands_of_its_kind(given: str, later: str):
         ("pytest", "pytest -p evil"),
         ("pytest", "pytest ../other"),
         ("pytest", "cd .. && pytest"),
+        ("pytest", "cd app && pytest"),
+        ("pytest", "cd app; pytest"),
+        ("pytest", "ls && cd app && pytest"),
+        ("pytest", "pushd app && pytest"),
+        ("pytest", "A=1 cd app && pytest"),
+        ("cd app && pytest", "pytest"),
+        ("cd app && pytest", "cd app; pytest"),
+        ("cd app && pytest", "cd app && true || pytest"),
+        ("cd app && pytest", "cd app && true \\'; pytest \\'"),
+        ("cd app && pytest", "cd app && cd sub && pytest"),
         ("pytest", "PYTHONPATH=x pytest"),
         ("pytest", "A=1 pytest"),
         ("pytest", "env pytest"),
@@ -127,6 +141,23 @@ def test_a_grant_is_bound_to_its_folder():
     assert isinstance(run(granted("pytest"), "pytest", "sub"), Ask)
     assert isinstance(run(granted("pytest", "sub"), "pytest"), Ask)
     assert run(granted("pytest", "sub"), "pytest -q", "sub") == Allow("grant")
+    assert run(granted("pytest", "sub"), "cd sub && pytest -q") == Allow("grant")
+    assert run(granted("cd b && pytest", "a"), "pytest", "a/b") == Allow("grant")
+    assert isinstance(run(granted("pytest", "a"), "cd b && pytest", "a"), Ask)
+
+
+@every_row("command", ["cd app; pytest", "pushd app && pytest", "cd app && cd sub && pytest"])
+def test_a_line_that_moves_in_another_way_is_remembered_as_it_stands(command: str):
+    assert offered(Policy(SafetySettings()), command) == f"run_shell({command})"
+    assert run(granted(command), command) == Allow("grant")
+
+
+def test_a_rule_for_a_command_means_the_projects_folder_unless_one_names_the_way():
+    rules = ["run_shell(make *)", "write_file(cd *)"]
+    assert run(Policy(SafetySettings(), allow=rules), "cd . && make") == Allow("grant")
+    assert isinstance(run(Policy(SafetySettings(), allow=rules), "cd app && make"), Ask)
+    rules.append("run_shell(cd *)")
+    assert run(Policy(SafetySettings(), allow=rules), "cd app && make") == Allow("grant")
 
 
 def test_beside_a_grant_what_only_reads_needs_none():

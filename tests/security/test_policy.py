@@ -302,6 +302,24 @@ def test_only_the_exact_command_allows_something_destructive():
     assert word(decide(policy, "run_shell", command="rm -r y")) == "deny"
 
 
+@every_row("command", ["rm *", "rm -rf *", "git checkout *", "rm build/*"])
+def test_a_rule_with_a_star_is_a_pattern_also_for_the_command_that_reads_alike(command: str):
+    policy = policy_of(allow=[f"run_shell({command})"])
+    lost = "undo cannot bring back big.iso"
+    assert word(decide(policy, "run_shell", command=command, destroys=lost)) == "ask"
+    plain = policy_of(allow=["run_shell(rm big.iso)"])
+    assert word(decide(plain, "run_shell", command="rm big.iso", destroys=lost)) == "allow"
+
+
+def test_a_command_with_a_star_is_not_taken_for_the_grant_that_reads_alike():
+    policy = policy_of()
+    policy.grant("run_shell(pip install *) with network")
+    asked = decide(policy, "run_shell", command="pip install *", network=True)
+    assert isinstance(asked, Ask)
+    assert asked.question.grant == ""
+    assert asked.question.withheld == "as a rule it would allow more than this command"
+
+
 def test_a_grant_covers_exactly_the_call_it_was_offered_for():
     policy = policy_of()
     asked = decide(policy, "run_shell", command="make lint")

@@ -5,6 +5,7 @@ import pytest
 from rows import every_row
 from ybs.core.errors import ConfigError
 from ybs.security.commands.wrappers import read
+from ybs.security.policy.command_case import scopes_of
 from ybs.security.policy.rules import Rule, rule_of
 
 
@@ -49,7 +50,7 @@ def allows(rule: str, command: str) -> bool:
         ("run_shell(git log *)", "git log"),
         ("run_shell(npm test)", " npm test "),
         ("run_shell(ls; pwd)", "ls; pwd"),
-        ("run_shell(ls *)", "ls *.py"),
+        ("run_shell(ls *)", "ls ./*.py src/[a-z]*"),
         ("run_shell", "ls | wc"),
     ],
 )
@@ -118,6 +119,32 @@ def test_a_star_stands_for_no_program_that_an_option_names_and_no_other_project(
     assert allows(f"run_shell({rule})", command) is expected
 
 
+@every_row(
+    ("command", "expected"),
+    [
+        ("go test *", False),
+        ("go test *.go", False),
+        ("go test ?exec=sh", False),
+        ("go test [-]exec=sh", False),
+        ("go test -*", False),
+        ("go test -e[x]ec=sh", False),
+        ("go test ''*", False),
+        ("go test '-'*", False),
+        ('go test ""*', False),
+        ("go test ./*", True),
+        ("go test a*", True),
+        ("go test -run=Test*", True),
+        ("go test -run 'Test*' '*' \\* \"[a-z]\"", True),
+        ("go test -- *", True),
+    ],
+)
+def test_a_star_stands_for_no_word_of_which_a_files_name_makes_an_option(
+    command: str, *, expected: bool
+):
+    assert allows("run_shell(go test *)", command) is expected
+    assert (scopes_of(read(command)) == ["go test *"]) is expected
+
+
 def test_an_allow_without_a_pattern_does_not_cover_what_cannot_be_read():
     assert not allows("run_shell", "$X")
 
@@ -154,8 +181,35 @@ def test_a_deny_covers_every_part_and_every_wrapper():
         ("docker image rm *", "docker --context x image rm y", True),
         ("docker image rm *", "docker image ls rm", False),
         ("rm -rf *", "rm -v -r -f x", True),
-        ("git push", "git push x", False),  # only itself
-        ("git p* *", "git -P push", False),
+        ("git push", "git push x", False),  # only itself, whatever its options
+        ("git push", "git -C . push --force", True),
+        ("git push", "git --no-pager stash push", False),
+        ("git push", "git", False),
+        ("make", "make -s", True),
+        ("make", "make deploy -s", False),
+        ("git p* *", "git -P push", True),
+        ("git push*", "git -C . push x", True),
+        ("git push*", "git -C . pushx", True),
+        ("git push*", "git log push", False),
+        ("git push:*", "git push", True),
+        ("git push:*", "git -C . push x", True),
+        ("git push:*", "git log push", False),
+        ("npm run test:*", "npm -s run test:unit", True),
+        ("make deploy*", "make -s deploy-all", True),
+        ("make deploy*", "make test -k deploy", False),
+        ("kubectl delete*", "kubectl -n prod --context x delete pod y", True),
+        ("kubectl delete*", "kubectl --namespace=x get delete", False),
+        ("git push --force*", "git push origin --force-with-lease", True),
+        ("git push --force*", "git push origin -f", False),
+        ("git * --force", "git -C . push --force origin", True),
+        ("cat /etc/*", "cat -n /etc/passwd", True),
+        ("cat /etc/*", "cat -n etc/passwd", False),
+        ("./deploy.sh *", "ls; ./deploy.sh x", True),
+        ("scripts/deploy.sh", "sh scripts/deploy.sh -v", True),
+        ("Rscript *", "true && /usr/bin/Rscript x", True),
+        ("git push -o x *", "git push -o x origin", True),
+        ("git checkout main *", "git checkout -f -- main", True),
+        ("git checkout", "git checkout -- main", False),
     ],
 )
 def test_a_deny_covers_a_verb_behind_options(pattern: str, command: str, *, expected: bool):

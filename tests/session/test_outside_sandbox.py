@@ -372,6 +372,21 @@ ODD_WORDS = (
 )
 
 
+async def test_a_rule_with_a_star_does_not_let_out_the_command_that_reads_alike(
+    open_session, work: Path, tmp_path: Path
+) -> None:
+    (work / "-Osh").touch()  # an option of `git grep`, in the shell's expansion
+    (work / "a").write_text("a\n")
+    (work / "b.sh").write_text(f"#a\ntouch {tmp_path}/leaked\n")
+    git(work, "add", "a", "b.sh")
+    session = open_session(outside_sandbox=("git grep *",))
+    session.confirm = refuse
+    result = await session.run("git grep *")
+    assert "outside the sandbox" not in result.summary
+    assert not (tmp_path / "leaked").exists()
+    assert "outside the sandbox" in (await session.run("git grep kept")).summary
+
+
 @pytest.mark.parametrize(("pattern", "command", "is_let_out"), ODD_WORDS)
 def test_a_rules_star_stands_for_no_word_that_a_program_makes_more_of(
     pattern: str, command: str, *, is_let_out: bool

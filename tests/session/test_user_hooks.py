@@ -127,10 +127,22 @@ async def test_conditions_and_shell_results_are_as_hooks_expect(open_session: Op
 
 async def test_a_condition_means_a_command_however_it_is_written(open_session: Open, project: Path):
     meant = ["make deploy", "make  deploy x", "(make deploy)", "if true; then make deploy; fi"]
-    meant += ["A=1 make deploy", '"make" deploy', "true && make deploy y"]
+    meant += ["A=1 make deploy", '"make" deploy', "true && make deploy y", "make -s -C . deploy"]
     free = ["echo make deploy", "true"]
     script = [*(call("run_shell", command=command) for command in (*meant, *free)), "Done."]
     guard = hook("exit 2", "Bash", **{"if": "Bash(make deploy*)"})
+    events = await ran(open_session, script, mode="bypass", **with_hooks(PreToolUse=guard))
+    assert [each.is_refused for each in results(events)] == [True] * len(meant) + [False] * 2
+
+
+@pytest.mark.parametrize("pattern", ["git push:*", "git push*", "git push *", "git push"])
+async def test_a_condition_means_a_command_whatever_options_it_has(
+    open_session: Open, project: Path, pattern: str
+):
+    meant = ["git push", "git -C . push", "true; git --no-pager push --dry-run"]
+    free = ["git -C push status", "git log push"]
+    script = [*(call("run_shell", command=command) for command in (*meant, *free)), "Done."]
+    guard = hook("exit 2", "Bash", **{"if": f"Bash({pattern})"})
     events = await ran(open_session, script, mode="bypass", **with_hooks(PreToolUse=guard))
     assert [each.is_refused for each in results(events)] == [True] * len(meant) + [False] * 2
 

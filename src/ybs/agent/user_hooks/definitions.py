@@ -241,12 +241,9 @@ def _means(pattern: str, command: str, paths: NamedPaths) -> bool:
     """Return whether a pattern means a command, however it is written, or one of the files. Raises `re.error`."""
     if any(map(paths.are_meant_by, _file_patterns(pattern))):
         return True
-    pattern = pattern.removeprefix("./")
-    if pattern.endswith(":*"):
-        pattern = f"{pattern[:-2]}*"
     if command and Rule("run_shell", pattern).denies_command(command, read_command(command)):
         return True
-    return any(text and fnmatchcase(text, pattern) for text in (command, *paths.spellings))
+    return any(fnmatchcase(text, pattern.removeprefix("./")) for text in paths.spellings)
 
 
 def _file_patterns(pattern: str) -> Iterator[str]:

@@ -33,6 +33,9 @@ _QUOTE = re.compile(r"['\"\\]")
 _QUOTES = lazy(r"""'([^']*)'|"([^"]*)"|\\(.)""")
 _ASSIGNMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _EXPANDED = lazy(r"[*?\[$]|\{(?!\})")
+_GLOB = lazy(r"[*?\[]")
+#: How a word begins of which the shell could make an option, by a file of such a name; behind a `=` the option is known.
+_MAY_BE_OPTION = lazy(r"(?:-[^=]*)?[*?\[]")
 _WITHOUT_QUOTES = str.maketrans("", "", "\\'\"")
 #: What may stand between the letters of a name.
 _NOTHING = lazy(r"\$\(\)|``|\$(?:\{[\w@*]*\}|[@*#?!$\d-])(?=[\w-])")
@@ -40,6 +43,12 @@ _BRACED = lazy(r"\$\{(\w+)\}")
 _BEHIND_A_NAME = lazy(r"(?<=[A-Za-z])\$\w+")  # `rm$x`, where x is likely to be empty
 _DEFAULT = lazy(r"\$\{\w+:?[-=+?]")
 _SEPARATORS = lazy(r"[\s;&|()<>{},`#]+")
+
+
+class Glob(str):
+    """A word that the shell replaces by names of files, which may begin with a dash."""
+
+    __slots__ = ()
 
 
 class Command(Struct):
@@ -54,6 +63,12 @@ class Command(Struct):
     given: str = ""
     sets: list[str] = field(default_factory=list[str])
     sources: list[str] = field(default_factory=list[str])
+
+    @property
+    def may_gain_options(self) -> bool:
+        """Whether a file of the right name would be an option (`*`, not `./*`): no rule covers what no word of the command shows."""
+        ends = self.words.index("--") if "--" in self.words else None
+        return any(isinstance(word, Glob) for word in self.words[:ends])
 
 
 class Script(Struct):
@@ -147,6 +162,8 @@ def _add_word(script: Script, token: str) -> None:
     if _QUOTE.search(token):
         open_text, word = _QUOTES().sub(r"\2", token), _QUOTES().sub(r"\1\2\3", token)
     script.has_variables = script.has_variables or "$" in open_text
+    if _MAY_BE_OPTION().match(word) and _GLOB().search(_QUOTES().sub("", token)):
+        word = Glob(word)
     is_set = not command.words and _ASSIGNMENT().match(token) is not None
     (command.sets if is_set else command.words).append(word)
     if command.words == [word] and (

@@ -4,18 +4,18 @@ No parser sees every spelling. What is not seen here is bounded by the sandbox a
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from itertools import pairwise
 from posixpath import basename, normpath
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, parse, scan, words_in
 from ybs.security.commands.options import GIT_GLOBAL, operands_of
-from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading
+from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of
 
 _UNSAVED = "throws away changes that are not committed"
 _CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
@@ -138,11 +138,24 @@ _ESCAPES = {
 
 
 class _Given(Struct):
-    """What a program is given. `options`: short ones letter by letter, long ones as they are; `globs` may stand for some."""
+    """What a program is given. `options`: short ones letter by letter, long ones as they are; `globs` may stand for some.
+
+    `values` are the places of operands that may be the value of an option.
+    """
 
     options: set[str]
     operands: list[str]
     globs: list[str]
+    values: set[int]
+
+    @property
+    def in_order(self) -> Iterator[tuple[str, bool]]:
+        """Yield each operand, and whether it may be a value."""
+        return ((each, place in self.values) for place, each in enumerate(self.operands))
+
+
+#: Whether a word is what another one wants.
+_Fits: TypeAlias = Callable[[str, str], bool]
 
 
 def blocked_entry(reading: Reading, blocked: Sequence[str]) -> str:
@@ -194,35 +207,43 @@ def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
     if first is None:
         return False
     following = scanned[scanned.index(first) + 1 :]
-    return _holds(wanted, [wanted[0], *dict.fromkeys(following)])
+    return _holds(_given(wanted), _given([wanted[0], *dict.fromkeys(following)]), str.__eq__)
 
 
-def covers(wanted: list[str], words: list[str]) -> bool:
-    """Return whether a command is one that these words mean; `push` of `git push` must be its verb."""
-    if words[:1] != wanted[:1]:
+def covers(
+    wanted: list[str], words: list[str], fits: _Fits | None = None, *, is_whole: bool = False
+) -> bool:
+    """Return whether a command is one that these words mean, whatever its other options; `push` of `git push` must be its verb.
+
+    `fits` reads the words as patterns. `is_whole`: they name all of its operands.
+    """
+    is_same = fits or str.__eq__
+    if not words or not is_same(name_of(wanted), words[0]):
         return False
-    verbs = _given(wanted).operands
-    is_verb = bool(verbs) and verbs[0].isalpha()
-    return _holds(wanted, words) and (not is_verb or _begins(verbs, words))
+    needed, given = _given(wanted, str if fits else _normal), _given(words)
+    verbs = needed.operands
+    is_verb = bool(verbs) and verbs[0].replace("*", "").isalpha()
+    if not _holds(needed, given, is_same) or (is_verb and not _begins(verbs, given, is_same)):
+        return False
+    return not is_whole or all(
+        is_value or any(is_same(verb, operand) for verb in verbs)
+        for operand, is_value in given.in_order
+    )
 
 
-def _begins(verbs: list[str], words: list[str]) -> bool:
+def _begins(verbs: list[str], given: _Given, is_same: _Fits) -> bool:
     """Return whether the first operands are these; a word behind an option may be its value (`kubectl -n x delete`)."""
-    if words[0] == "git":
-        return _given(words).operands[: len(verbs)] == verbs
-    left = list(verbs)
-    for before, word in pairwise(words):
-        if left and _normal(word) == left[0]:
-            left.pop(0)
-        elif left and word[:1] != "-" and before[:1] != "-":
-            return False
-    return not left
+    ends, places = len(verbs), {0}
+    for operand, is_value in given.in_order:
+        after = {p + 1 for p in places if p < ends and is_same(verbs[p], operand)}
+        places = after | (places if is_value else places & {ends})
+    return ends in places
 
 
-def _holds(wanted: list[str], words: list[str]) -> bool:
-    needed, given = _given(wanted), _given(words)
-    return set(needed.operands) <= set(given.operands) and all(
-        _has(option, given)
+def _holds(needed: _Given, given: _Given, is_same: _Fits) -> bool:
+    operands = all(any(is_same(each, word) for word in given.operands) for each in needed.operands)
+    return operands and all(
+        _has(option, given) or any(is_same(option, word) for word in given.options)
         for option in needed.options
         if len(option) == 2 or option.startswith("--")
     )
@@ -249,19 +270,25 @@ def _ends(name: str) -> tuple[str, str]:
     return _WILD.split(name, maxsplit=1)[0], re.split(r"[*?\]]", name)[-1]
 
 
-def _given(words: list[str]) -> _Given:
+def _given(words: list[str], spelled: Callable[[str], str] | None = None) -> _Given:
     """Sort the words behind the program."""
-    given = _Given(set(), [], [word for word in words if word[:1] == "-" and _WILD.search(word)])
-    rest = iter(words[1:])
+    spelled = spelled or _normal
+    globs = [word for word in words if word[:1] == "-" and _WILD.search(word)]
+    given, is_git = _Given(set(), [], globs, set()), words[0] == "git"
+    rest, before = iter(words[1:]), ""
     for word in rest:
-        if word in GIT_GLOBAL and words[0] == "git":
+        if word in GIT_GLOBAL and is_git:
             next(rest, None)
-        elif word == "--" and words[0] != "git":
-            given.operands += [_normal(operand) for operand in rest]
+        elif word == "--" and not is_git:
+            given.operands += map(spelled, rest)
         elif word.startswith("-") and len(word) > 1:
             given.options |= _options_in(word)
         else:
-            given.operands.append(_normal(word))
+            is_behind = before[:1] == "-" and before != "--" and "=" not in before
+            if is_behind and (given.operands or not is_git):  # those of git itself are known
+                given.values.add(len(given.operands))
+            given.operands.append(spelled(word))
+        before = word
     return given
 
 

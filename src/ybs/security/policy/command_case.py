@@ -29,6 +29,11 @@ _RUNNING_VERBS = frozenset({"run", "exec", "dlx", "x", "tool"})
 _VERB = lazy(r"[A-Za-z][\w.:@/-]*")
 #: Parts of a line that an "always" need not name: without an option or operand that writes or runs.
 _HARMLESS = words_in("basename cat cd cmp comm cut df dirname du echo false grep head id ls nl pwd readlink realpath seq stat tail test tr true uname wc whoami")  # fmt: skip
+_MOVING = words_in("cd pushd chdir")
+#: A line that enters a folder and does all else there, and nothing where that fails.
+_ENTERS = lazy(
+    r"""\s*cd[ \t]+(?:[\w./:=,@%+-]+|'[^']*'|"[^"$`\\]*")[ \t]*&&(?:[^;\n|\\'"]|'[^']*'|"[^"\\]*"|\|(?!\|))*"""
+)
 #: Programs that run others in so many ways that nothing is remembered about them.
 _NEVER = words_in(
     "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
@@ -116,7 +121,8 @@ def _scopes_for(part: Command, *, network: bool) -> Iterator[str]:
 def _scope(part: Command, size: int, *, network: bool) -> str:
     """Return the scope that begins with so many of the words."""
     sets, words = part.sets, part.words
-    if not size or not _goes_nowhere(part) or not all(map(is_harmless, sets)):
+    is_more = part.may_gain_options or not _goes_nowhere(part)
+    if not size or is_more or not all(map(is_harmless, sets)):
         return ""
     if not all(map(_PLAIN_WORD().fullmatch, words[:size])) or not _does_no_more(words, size):
         return ""
@@ -126,17 +132,27 @@ def _scope(part: Command, size: int, *, network: bool) -> str:
     return " ".join([*sets, *words[:size], *star])
 
 
+def entered(reading: Reading) -> str:
+    """Return the folder below its own, or `.`, in which all of a line runs, as that of `cd FOLDER && make`; nothing for other lines."""
+    if not reading.parts or not _ENTERS().fullmatch(reading.text):
+        return ""
+    folder = reading.parts[0].words[1]
+    return "" if folder.startswith("-") or ELSEWHERE().search(folder) else normpath(folder)
+
+
 def parts_to_cover(reading: Reading) -> list[Command]:
-    """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some."""
-    return [part for part in reading.parts if not _is_harmless(part)] or reading.parts
+    """Return the commands of a flat line that an "always" has to name: those that do more than read, where there are some.
+
+    A `cd` says where the others run: one at the beginning is part of what is named (`entered`), any other has no scope.
+    """
+    parts = reading.parts[1:] if entered(reading) else reading.parts
+    return [part for part in parts if part.words[:1] == ["cd"] or not _is_harmless(part)] or parts
 
 
 def _is_harmless(part: Command) -> bool:
     """Return whether one command of a line only reads, whatever its words."""
     is_plain = not part.sets and _goes_nowhere(part)
-    if not is_plain or not part.words or part.words[0] not in _HARMLESS:
-        return False
-    return part.words[0] != "cd" or not any(map(ELSEWHERE().search, part.words[1:]))
+    return is_plain and bool(part.words) and part.words[0] in _HARMLESS
 
 
 def only_reads(text: str) -> bool:
@@ -178,7 +194,7 @@ def _beginning_of(words: Sequence[str]) -> int:
     name = words[0].rpartition("/")[2]
     if ends := _program_ends(words):
         return ends
-    if name in _NEVER or stem_of(name) in INTERPRETERS:
+    if name in _NEVER or name in _MOVING or stem_of(name) in INTERPRETERS:
         return 0
     if options.takes_targets(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0
@@ -235,7 +251,6 @@ _CHANGING = words_in("alias unalias hash enable complete bind trap shopt fc copr
 _RUNNING_TEXT = words_in("eval source . let")
 _SETTING = words_in("export declare typeset readonly local env setenv launchctl set")
 _WITH_SUBSCRIPTS = _SETTING | words_in("printf read unset test [ wait mapfile readarray")
-_MOVING = words_in("cd pushd chdir")
 _NETWORK = lazy(r"/dev/(?:tcp|udp)/")
 #: Ends the reason to ask about a file that a command shows to write and that no sandbox holds back from being run later.
 _READ_LATER = "which other programs read by themselves"
@@ -285,15 +300,28 @@ class CommandCase:
         return scopes_of(self.reading, network=self._network)
 
     @cached_property
+    def folder(self) -> str:
+        """The folder below the call's, or `.`, in which all of the command runs; empty where it does not begin by entering one."""
+        return entered(self.reading)
+
+    @cached_property
     def why_never(self) -> str:
         """Why nothing may be remembered about the command as it stands; empty where something may."""
         return why_never(self.reading)
 
     def is_covered_by(self, rules: Sequence[Rule], grants: Collection[str], place: str) -> bool:
-        """Return whether a rule's pattern, or a grant for this place, covers each part that does more than read."""
+        """Return whether a rule's pattern, or a grant for this place, covers each part that does more than read.
+
+        A pattern means the project's folder, so where the line enters another one a rule has to name that, too (`cd *`).
+        """
         parts = parts_to_cover(self.reading)
+        rules = [rule for rule in rules if rule.names("run_shell")]
+        if self.folder not in ("", ".") and not any(
+            rule.allows_part(self.reading.parts[0]) for rule in rules
+        ):
+            rules = []
         return bool(parts) and all(
-            any(rule.names("run_shell") and rule.allows_part(part) for rule in rules)
+            any(rule.allows_part(part) for rule in rules)
             or any(
                 f"run_shell({scope}){place}" in grants
                 for scope in _scopes_for(part, network=self._network)
@@ -302,12 +330,12 @@ class CommandCase:
         )
 
     def may_leave(self, rules: Sequence[Rule]) -> bool:
-        """Return whether rules for running outside the sandbox name the command, or each of its parts."""
-        parts = self.reading.parts
-        if any(rule.is_exactly(self.reading.text) for rule in rules):
-            return True
-        is_named = all(any(rule.lets_out(part) for rule in rules) for part in parts)
-        return bool(parts) and is_named and replaces_nothing(self.reading.text)
+        """Return whether rules for running outside the sandbox name the command, or each of its parts, and the shell replaces nothing in it."""
+        parts, text = self.reading.parts, self.reading.text
+        is_named = any(rule.is_exactly(text) for rule in rules) or all(
+            any(rule.lets_out(part) for rule in rules) for part in parts
+        )
+        return bool(parts) and is_named and replaces_nothing(text)
 
 
 def commands_in(arguments: bytes) -> Iterator[str]:

@@ -8,6 +8,7 @@ later. So a wrong reading of a command costs nothing.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -213,9 +214,12 @@ class Case:
     def grants(self) -> list[str]:
         """The rules that each stand for the call by themselves: for the project's files, where it makes or changes some, and for exactly this.
 
-        Hidden files stand outside the project's.
+        Hidden files stand outside the project's. A command about which nothing may be remembered has none, so that it is never taken for
+        a grant that reads alike.
         """
         subject = self.subject
+        if self.command and self.command.why_never:
+            return []
         paths = ", ".join(map(spelled, subject.paths))
         meant = subject.command or paths or bytes(self.call.arguments).decode()
         exact = f"{self.name}({'*' if subject.is_alike else meant})" + self.place
@@ -228,16 +232,24 @@ class Case:
         """What "always" would store; nothing for what destroys, cannot be read, or runs anything."""
         if self.withheld:
             return ""
-        scopes = self.command.scopes if self.command else []
-        if scopes and (len(scopes) == 1 or not self.place):
-            return " + ".join(f"run_shell({scope}){self.place}" for scope in scopes)
-        never = self.command.why_never if self.command else ""
-        return "" if never else self.grants[0]
+        scopes, place = self.command.scopes if self.command else [], self.place_of_scopes
+        if scopes and (len(scopes) == 1 or not place):
+            return " + ".join(f"run_shell({scope}){place}" for scope in scopes)
+        return next(iter(self.grants), "")
 
     @property
     def place(self) -> str:
         """What stands behind a rule that counts for the call's folder, or its network, alone. Grants are compared as texts, so no name may read as one."""
-        place = f" in {quoted(self.subject.folder)}" if self.subject.folder else ""
+        return self._place_of(self.subject.folder)
+
+    @property
+    def place_of_scopes(self) -> str:
+        """The same for a kind of command, which `cd x && make` names as `make` in `x` does."""
+        folder, entered = self.subject.folder, self.command.folder if self.command else ""
+        return self._place_of(normpath(f"{folder or '.'}/{entered}") if entered else folder)
+
+    def _place_of(self, folder: str) -> str:
+        place = f" in {quoted(folder)}" if folder not in ("", ".") else ""
         place += f" {self.subject.detail}" if self.subject.detail else ""
         return f"{place} with network" if self.wants_network else place
 
@@ -544,7 +556,8 @@ class Policy:
         rules, command, place = () if warns else allow, case.command, case.place
         if not grants.isdisjoint(case.grants) or any(map(case.is_allowed_by, rules)):
             return True
-        return command is not None and command.is_covered_by(() if place else rules, grants, place)
+        rules = () if place else rules
+        return command is not None and command.is_covered_by(rules, grants, case.place_of_scopes)
 
     def _allowing(self, case: Case) -> list[Rule]:
         """Return the rules that may allow the call: a project's own count for commands and for files of the project, by the tool's full name.

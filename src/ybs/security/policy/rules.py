@@ -1,8 +1,9 @@
 """Rules such as `run_shell(git log *)`: which calls an allow or a deny covers, and all those in force with where each comes from.
 
 The grammar: `TOOL`, `TOOL(PATTERN)`, `TOOL:PATTERN`. In a tool's name and in the pattern of a command `*` stands
-for any text; the pattern of a file tool is a glob of paths relative to the project's folder. A rule that denies or asks
-means a file in any spelling (`paths/named_paths.py`), one that allows by its resolved path alone.
+for any text, so a command with a star is never exactly what a rule names; the pattern of a file tool is a glob of paths
+relative to the project's folder. A rule that denies or asks means a file in any spelling (`paths/named_paths.py`), one that
+allows by its resolved path alone.
 """
 
 import re
@@ -115,8 +116,9 @@ class Rule(Struct, frozen=True):
         return bool(reading.parts) and all(map(self.allows_part, reading.parts))
 
     def allows_part(self, part: "Command") -> bool:
-        """Return whether the pattern covers one command of a line, without redirections and assignments."""
-        if self.pattern is None or part.targets or part.sources or part.sets or not part.words:
+        """Return whether the pattern covers one command of a line, without redirections, assignments and words that may become options."""
+        is_more = part.targets or part.sources or part.sets or part.may_gain_options
+        if self.pattern is None or is_more or not part.words:
             return False
         return _fits(self.pattern, " ".join(part.words)) and not self.hides(part)
 
@@ -156,23 +158,29 @@ class Rule(Struct, frozen=True):
         return any(name and name not in (self.pattern or "") for name in names)
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
-        """Return whether the rule covers the command or any part of it; `git push *` also covers `git -P push`."""
+        """Return whether the rule covers the command or any part of it, whatever options that has.
+
+        `git push *`, `git push*` and Claude Code's `git push:*` cover `git -C . push origin`; `git push` covers `git -C . push`.
+        """
         from ybs.security.commands import dangers
 
-        if self.pattern is None:
-            return True
+        pattern = (self.pattern or "*").strip()
+        if pattern.endswith(":*"):
+            pattern = f"{pattern[:-2]}*"
         texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
-        if any(_fits(self.pattern, text) for text in texts):
+        if any(_fits(pattern, text) for text in texts):
             return True
-        wanted = self.pattern.split()
-        is_open = wanted.pop() == "*" and bool(wanted) and not any("*" in word for word in wanted)
-        if is_open and any(dangers.covers(wanted, run.words) for run in reading.runs):
+        wanted, is_whole = pattern.removesuffix(" *").split(), not pattern.endswith("*")
+        if any(
+            dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in reading.runs
+        ):
             return True
-        return not reading.is_clear and _is_among(self.pattern, reading.scanned)
+        return not reading.is_clear and _is_among(pattern, reading.scanned)
 
     def is_exactly(self, command: str) -> bool:
-        """Return whether the pattern is the command itself, character by character."""
-        return self.pattern is not None and self.pattern.strip() == command.strip()
+        """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
+        pattern = self.pattern or "*"
+        return "*" not in pattern and pattern.strip() == command.strip()
 
 
 def replaces_nothing(text: str) -> bool:
@@ -231,7 +239,11 @@ def _fits(pattern: str, text: str) -> bool:
     pattern = pattern.strip()
     if pattern.endswith(" *") and _fits(pattern[:-2], text):
         return True
-    return _compiled(pattern).fullmatch(text) is not None
+    return _is_like(pattern, text)
+
+
+def _is_like(pattern: str, word: str) -> bool:
+    return _compiled(pattern).fullmatch(word) is not None
 
 
 def _is_among(pattern: str, words: list[str]) -> bool:
