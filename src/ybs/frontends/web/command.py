@@ -23,7 +23,7 @@ from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web import markup
 from ybs.frontends.web.access import SHORTEST_PASSWORD, Password, WebLogins
 from ybs.frontends.web.api import Api, link_to
-from ybs.frontends.web.gate import BoundedProtocol, PageAddress, WebGate, is_loopback
+from ybs.frontends.web.gate import BoundedProtocol, PageAddress, WebGate, is_for_this_machine
 from ybs.frontends.web.pages import GatewayChats, Pages
 from ybs.session.options import Options
 
@@ -125,14 +125,14 @@ def place_of(arguments: "Namespace", port: int, password: Password) -> PageAddre
     host, proxy, has_tls = str(arguments.host), str(arguments.proxy), bool(arguments.cert)
     if has_tls != bool(arguments.key):
         raise UsageError("--cert and --key belong together.")
-    if is_loopback(host) and not proxy:
+    if is_for_this_machine(host) and not proxy:
         # A name may lead a browser to another program of this machine, which has no certificate.
         address = _address(host)
         names = dict.fromkeys((address, "127.0.0.1", "localhost", "::1")) if has_tls else [address]
         return PageAddress(origins=_origins(names, port, is_secure=has_tls), is_secure=has_tls)
     if not password.is_set:
         raise UsageError(_UNSET)
-    if not has_tls and not (proxy and is_loopback(host)):
+    if not has_tls and not (proxy and is_for_this_machine(host)):
         raise UsageError(_ELSEWHERE.format(host=host))
     if proxy:
         address = urlsplit(proxy)
