@@ -95,7 +95,12 @@ Best in a variable: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or the one that `prov
 
 A layer that names another provider takes back the model, endpoint and key of the layers below, for they were the other
 provider's. A layer that only changes `llm.endpoint` takes back the key: set both together. The same holds for
-`providers.NAME.endpoint`. A built-in provider's variable goes to another address only over https or on this machine.
+`providers.NAME.endpoint`.
+
+The key in a provider's variable belongs to the provider's own address. It goes to another one only where both were named together: by a variable
+beside it (`OPENAI_BASE_URL`), or by `llm.provider` and `llm.endpoint` in one file, in options (`--provider openai --endpoint URL`) or in
+variables (`YBS_PROVIDER`, `YBS_ENDPOINT`); and then only over https or on this machine. A key that was saved for exactly that address goes
+before it. An address alone (`--endpoint URL`) gets no variable's key; in `ybs config` its `llm.api_key` is then empty and not unset.
 
 ## Fallback
 

@@ -8,7 +8,9 @@ import pytest
 
 from hosts import this_host
 from ybs.config.host import Host
-from ybs.config.schema import LlmSettings
+from ybs.config.provider_change import ADDRESS_ALONE
+from ybs.config.schema import Config, LlmSettings
+from ybs.providers.registry import is_named_at_address
 from ybs.trust.settings import load
 
 Write = Callable[[str, str], Path]
@@ -54,9 +56,33 @@ def test_the_same_provider_and_a_first_one_take_nothing_back(project: Path, writ
 def test_another_endpoint_takes_back_the_key_with_a_warning(project: Path, write: Write):
     for first in ({"provider": "a", "api_key": KEY}, {"endpoint": "http://a", "api_key": KEY}):
         llm, warnings = llm_of(project, write, first, {}, {"endpoint": "http://b"})
-        assert (llm.endpoint, llm.api_key) == ("http://b", None)
+        assert (llm.endpoint, llm.api_key) == ("http://b", ADDRESS_ALONE)
         assert len(warnings) == 1
         assert "llm.api_key: ignored, because llm.endpoint has changed" in warnings[0]
+
+
+def test_an_address_is_named_with_its_provider_by_one_layer_or_alone(project: Path, write: Write):
+    both = {"provider": "openai", "endpoint": "http://b"}
+    alone, one = {"endpoint": "http://b"}, {"provider": "openai"}
+    for layers, is_named in (
+        ([both], True),
+        ([{"endpoint": "http://a"}, both], True),
+        ([alone, both], True),
+        ([both, one], True),
+        ([both, {"model": "m"}], True),
+        ([{}, {}, both], True),
+        ([alone], False),
+        ([one, alone], False),
+        ([one, {}, alone], False),
+        ([alone, one], False),
+        ([{**both, "endpoint": "http://a"}, alone], False),
+    ):
+        llm, warnings = llm_of(project, write, *layers, *[{}] * (2 - len(layers)))
+        assert llm.endpoint == "http://b", layers
+        assert is_named_at_address(Config(llm=llm)) is is_named, layers
+        assert warnings == (), layers
+    llm, _ = llm_of(project, write, {"endpoint": "http://a"}, {"endpoint": None})
+    assert (llm.endpoint, llm.api_key) == (None, None)
 
 
 def test_a_key_set_with_the_endpoint_is_used(project: Path, write: Write):
@@ -69,7 +95,7 @@ def test_a_key_set_with_the_endpoint_is_used(project: Path, write: Write):
 @pytest.mark.parametrize("named", [{"provider": "b"}, {"endpoint": "http://b"}])
 def test_a_key_for_nobody_in_particular_goes_to_nobody_that_a_variable_names(project, write, named):
     llm, warnings = llm_of(project, write, {"api_key": KEY}, {}, named)
-    assert llm.api_key is None
+    assert not llm.api_key
     assert len(warnings) == 1
     assert "llm.api_key: ignored" in warnings[0]
 

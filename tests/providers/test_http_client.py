@@ -1,5 +1,7 @@
 import asyncio
+from base64 import b64encode
 from contextlib import aclosing
+from urllib.parse import quote
 
 import pytest
 from raw_http import chunk, http, sse, unending
@@ -15,6 +17,7 @@ from ybs.core.errors import (
     ProviderDown,
     RateLimited,
 )
+from ybs.providers.http import plain_http
 from ybs.providers.http.client import HttpClient, Patience, host_of, open_transport, start_importing
 from ybs.providers.http.failures import BadRequest, NotServed, Site
 from ybs.providers.http.plain_http import PlainTransport
@@ -68,6 +71,26 @@ async def failure(serve, client_of):
         return caught.value
 
     return fail
+
+
+async def test_a_login_in_an_address_goes_where_localhost_is_the_persons_own(
+    serve, client_of, monkeypatch
+):
+    """Another user may listen at the other address that `localhost` means."""
+    server = await serve(http("{}", type="application/json"))
+    monkeypatch.setattr(plain_http, "loopback_hosts", lambda _port: ["127.0.0.1", "::1"])
+    password = "sesame" + "/!"
+    login = f"bob:{quote(password, safe='')}"
+    client = client_of(f"http://{login}@localhost:{server.port}/v1")
+    assert await client.fetch("GET", "/models") == {}
+    monkeypatch.setattr(plain_http, "loopback_hosts", lambda _port: [])
+    elsewhere = client_of(f"http://{login}@localhost:{server.port}/v1")
+    with pytest.raises(ProviderDown):
+        await elsewhere.fetch("GET", f"http://{login}@localhost:{server.port}/props")
+    (asked,) = server.asked
+    assert asked.path == "/v1/models"
+    assert asked.headers["host"] == f"localhost:{server.port}"
+    assert asked.headers["authorization"] == f"Basic {b64encode(b'bob:sesame/!').decode()}"
 
 
 async def test_a_stream_gives_its_frames(serve, client_of):

@@ -11,7 +11,9 @@ from scripted import AnthropicServer, GoogleServer, MistralServer, OllamaServer,
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
+from ybs.config.key_store import keep_key
 from ybs.config.presets import PRESETS
+from ybs.config.provider_change import ADDRESS_ALONE
 from ybs.config.schema import (
     AgentLimits,
     Config,
@@ -219,10 +221,12 @@ def test_a_key_goes_to_an_address_that_the_person_gave():
 )
 def test_a_key_of_a_variable_is_not_sent_in_clear_text_to_another_host(address: str):
     environ = {"OPENAI_API_KEY": KEY}
-    for given in ({"endpoint": address}, {"provider": "openai", "endpoint": address}):
-        with pytest.raises(ConfigError, match="OPENAI_API_KEY unencrypted to ") as caught:
-            create_model(Host.of(environ), config(**given, model="m"))
-        assert KEY not in str(caught.value)
+    named = config(provider="openai", endpoint=address, model="m")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY unencrypted to ") as caught:
+        create_model(Host.of(environ), named)
+    assert KEY not in str(caught.value)
+    alone = create_model(Host.of(environ), config(endpoint=address, model="m"))
+    assert "authorization" not in headers_of(alone)
     own_key = config(endpoint=address, model="m", api_key="mine")
     assert headers_of(create_model(Host.of(environ), own_key))["authorization"] == "Bearer mine"
     assert "authorization" not in headers_of(
@@ -230,9 +234,31 @@ def test_a_key_of_a_variable_is_not_sent_in_clear_text_to_another_host(address: 
     )
 
 
-def test_a_key_of_a_variable_goes_to_loopback():
-    local = config(endpoint="http://127.0.0.1:8080/v1", model="m")
-    model = create_model(Host.of({"OPENAI_API_KEY": KEY}), local)
+@every_row("address", ["http://127.0.0.1:8080/v1", "https://llm.example/v1"])
+def test_a_key_of_a_variable_goes_to_an_address_that_was_named_with_its_provider(address: str):
+    host = Host.of({"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY})
+    both = create_model(host, config(provider="openai", endpoint=address, model="m"))
+    assert headers_of(both)["authorization"] == f"Bearer {KEY}"
+    given = {"endpoint": address, "model": "m", "api_key": ADDRESS_ALONE}
+    for alone in (
+        config(endpoint=address, model="m"),
+        config(**given, provider="openai"),
+        config(**given, provider="anthropic"),
+    ):
+        assert KEY not in headers_of(create_model(host, alone)).values()
+    own = config(endpoint="https://api.openai.com/v1", model="m")
+    assert headers_of(create_model(host, own))["authorization"] == f"Bearer {KEY}"
+
+
+def test_a_key_that_was_saved_for_an_address_goes_before_a_variable_of_the_maker(tmp_path: Path):
+    address, saved = "https://llm.example/v1", "s" * 24
+    host = Host.of({"HOME": str(tmp_path), "OPENAI_API_KEY": KEY})
+    keep_key(host, "openai", "llm.example", saved)
+    keep_key(host, "openai", "api.openai.com", saved)
+    for given in ({"provider": "openai"}, {}):
+        model = create_model(host, config(**given, endpoint=address, model="m"))
+        assert headers_of(model)["authorization"] == f"Bearer {saved}"
+    model = create_model(host, config(provider="openai", model="m"))
     assert headers_of(model)["authorization"] == f"Bearer {KEY}"
 
 

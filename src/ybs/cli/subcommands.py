@@ -253,7 +253,7 @@ words [RULE ...]          of allow and deny: a rule, after project (as shipped) 
 files [FILE ...]          files or folders to scan; - for standard input (default: this folder)
 """,
     "web": f"""
---port N                  default: that of the browsers that are logged in, else a new one; 0: any
+--port N                  default: a new one, or with --cert that of the logins; 0: any
 {_PAGE}""",
     "setup": f"""
 what [{{model,editor}}]     what to set up

@@ -2,9 +2,10 @@
 
 import os
 import re
+from binascii import b2a_base64
 from collections.abc import Iterable
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from ybs.core.lazy import lazy
 
@@ -72,6 +73,14 @@ def shown_address(address: str) -> str:
         if "@" in "".join(asked) or "\\" in head
         else re.sub(r"(?s)\A(\w+://)?.*@", r"\1", head)
     )
+
+
+def login_of(address: str) -> str:
+    """Return the login in an address as the `Authorization` header says it, or nothing. So no transport looks for it, or picks another way to the server for its sake."""
+    login = urlsplit(address).netloc.rpartition("@")[0]
+    name, _, password = map(unquote, login.partition(":"))
+    sent = b2a_base64(f"{name}:{password}".encode(), newline=False).decode()
+    return f"Basic {sent}" if login else ""
 
 
 _PORTS = {"http": 80, "https": 443}

@@ -23,7 +23,12 @@ from ybs.config.document import (
 )
 from ybs.config.host import Host, asked_for, own_folder
 from ybs.config.paths import PROJECT_FILE
-from ybs.config.provider_change import keys_left_behind, without_strangers
+from ybs.config.provider_change import (
+    keys_left_behind,
+    mark_alone,
+    together,
+    without_strangers,
+)
 from ybs.config.review import PluginFolder, Review
 from ybs.config.schema import Config, planned_in
 from ybs.config.sections import CliAgent, Endpoint
@@ -154,6 +159,7 @@ class _Loading:
     def __init__(self, host: Host, read_project: ReadProject | None) -> None:
         self.host, self.environ, self.read_project = host, host.environ, read_project
         self.tree: Tree = {}
+        self.is_together = True  # the provider and its address, see `provider_change`
         self.warnings: list[str] = []
         self.own_documents: list[SettingsDocument] = []
         self.project: ProjectFiles | None = None
@@ -211,6 +217,7 @@ class _Loading:
     def _lay(self, over: Tree) -> None:
         under, warnings = without_strangers(self.tree, over)
         self.tree = merge(under, over)
+        self.is_together = together(self.is_together, over)
         self.warnings += warnings
 
     def add_profile(self, asked_for: str | None) -> None:
@@ -277,6 +284,8 @@ class _Loading:
             own = [document.tree for document in self.own_documents]
             self.warnings += self.project.bind_keys(self.tree, own)
             review = self.project.review
+        if not self.is_together:
+            mark_alone(self.tree)
         self._drop_unfinished("providers", Endpoint)
         self._drop_unfinished("cli_agents", CliAgent)
         config = msgspec.convert(values_of(self.tree), decodable(Config))

@@ -1,15 +1,20 @@
-"""Drop inherited values when a layer names another provider or address: a key never goes where it was not meant for."""
+"""Drop inherited values when a layer names another provider or address: a key never goes where it was not meant for.
+
+That holds for the key in a provider's variable too: the address of a layer that names no provider beside it is marked (`ADDRESS_ALONE`).
+"""
 
 from typing import Any
 
 from ybs.config.document import complaint_of, dotted, visible
-from ybs.config.schema import Config
+from ybs.config.schema import Config, Endpoint
 from ybs.config.tree import Leaf, Tree, find, is_object, leaves_of
 
 #: They belong to the provider that they were set for.
 _OF_THE_PROVIDER = ("endpoint", "model", "api_key")
 #: They belong to the address that they were set for.
 _OF_THE_ADDRESS = ("api_key", "api_key_env", "headers", "extra_body")
+#: Stands for `llm.api_key` where `llm.endpoint` was named without a provider: no variable's key goes there.
+ADDRESS_ALONE = ""
 _NO_FILES = ("environment", "option")
 
 
@@ -62,6 +67,19 @@ def _moved(path: tuple[str, ...]) -> str:
     return f"{dotted((*path, 'endpoint'))} has changed; set both in the same file"
 
 
+def together(before: bool, over: Tree) -> bool:
+    """Return whether address and provider are named together, once a layer is laid over others, of which `before` says it."""
+    named = find(over, ("llm",))
+    return isinstance(find(named, ("provider",)), Leaf) if _value("endpoint", named) else before
+
+
+def mark_alone(tree: Tree) -> None:
+    """Mark an address that was named without a provider, unless a key of its own was named with it."""
+    llm: Tree = tree.get("llm", {})
+    if _value("endpoint", llm) and not _value("api_key", llm):
+        llm["api_key"] = Leaf(ADDRESS_ALONE, llm["endpoint"].origin)
+
+
 def _value(name: str, settings: Any) -> object:
     leaf = find(settings, (name,))
     return leaf.value if isinstance(leaf, Leaf) else None
@@ -75,14 +93,19 @@ def _is_changed(name: str, before: Tree, now: Any) -> bool:
     return value is not None or name == "endpoint"
 
 
+def keeps_from(own: Endpoint, address: str) -> bool:
+    """Return whether an entry of `providers` holds a key, headers or fields of bodies, and this is not its address."""
+    has_some = own.api_key or own.api_key_env or own.headers or own.extra_body
+    return bool(has_some) and own.endpoint.rstrip("/") != address.rstrip("/")
+
+
 def keys_left_behind(config: Config) -> str | None:
     """Return words on a provider whose key, headers and fields of bodies stay at its own address, for `llm.endpoint` is another."""
     address, name = config.llm.endpoint, config.llm.provider
     own = config.providers.get(name) if name else None
     if name is None or own is None or address is None or complaint_of(address):
         return None
-    has_keys = own.api_key or own.api_key_env or own.headers or own.extra_body
-    if not has_keys or own.endpoint.rstrip("/") == address.rstrip("/"):
+    if not keeps_from(own, address):
         return None
     where = dotted(("providers", name))
     return f"{where}: its key, headers and extra_body are not sent to llm.endpoint, because that is another address"

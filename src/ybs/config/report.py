@@ -93,7 +93,7 @@ def _masked(value: Any, path: Sequence[str]) -> Any:
     if not isinstance(value, str):
         return value
     if _SECRET_NAME.search(path[-1]) or _SECRET_SECTION.intersection(path[:-1]):
-        return mask(value)
+        return value and mask(value)
     return visible(mask_address(value), 2000)
 
 

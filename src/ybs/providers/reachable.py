@@ -213,9 +213,11 @@ async def _look_at_embedded(host: Host, provider: Provider, config: Config) -> R
 def _look_afar(host: Host, provider: Provider) -> Reachability:
     if provider.api_key:
         return _reach(provider, "keyed")
-    if variable := find_variable(provider.key_variables, host.environ):
+    variable = find_variable(provider.key_variables, host.environ)
+    is_saved = has_key(host, provider.name, place_of(provider.endpoint))
+    if variable and not (is_saved and provider.is_moved):
         return _reach(provider, "keyed", variable)
-    if has_key(host, provider.name, place_of(provider.endpoint)):
+    if is_saved:
         return _reach(provider, "keyed", SAVED)
     if provider.needs_key:
         return _reach(provider, "keyless", next(iter(provider.key_variables), ""))

@@ -2,6 +2,10 @@
 
 Built-in providers are found by a table; modules are imported and entry points (`ybs.providers`) read only
 for the one that is asked for.
+
+A variable's key (`OPENAI_API_KEY`) belongs to its maker's own address. It goes to another one only where both were named together: by a
+variable beside it (`OPENAI_BASE_URL`), or by `llm.provider` and `llm.endpoint` from one hand. An address alone is a server of its own, which
+gets the key that was saved for exactly its origin, or none.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -17,6 +21,7 @@ from ybs.config.document import complaint_of
 from ybs.config.host import Host
 from ybs.config.key_store import find_key, find_variable, place_of, stored_key
 from ybs.config.presets import PRESETS, Preset
+from ybs.config.provider_change import ADDRESS_ALONE
 from ybs.config.schema import Config, Endpoint
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.events import Event
@@ -148,7 +153,7 @@ def create_model(
     `is_persons`: the person has named `model`, so that it may be the path of a file. Another one is a plain name, or refused:
     no local engine opens a file for it, and it is no part of a shell's command.
 
-    An address alone (`llm.endpoint`) is an OpenAI-compatible server. The address, key and model of `llm`
+    An address alone (`llm.endpoint`) is an OpenAI-compatible server without a variable's key. The address, key and model of `llm`
     belong to the provider that is named there and are not used for another one. Raises ConfigError, and
     AuthError where a key is missing.
     """
@@ -220,6 +225,11 @@ def open_model(
 def chosen_name(config: Config) -> str | None:
     """Return the provider that the settings of `llm` belong to."""
     return config.llm.provider or ("openai" if config.llm.endpoint else None)
+
+
+def is_named_at_address(config: Config) -> bool:
+    """Return whether `llm.endpoint` was named together with its provider, whose variable's key it then gets."""
+    return config.llm.provider is not None and config.llm.api_key != ADDRESS_ALONE
 
 
 def with_only_key(host: Host, config: Config) -> str | None:
@@ -316,6 +326,8 @@ def _with_settings(provider: Provider, config: Config) -> Provider:
     llm = config.llm
     if llm.endpoint:
         provider = _at(provider, llm.endpoint, is_own=provider.name in config.providers)
+        if provider.is_moved and not is_named_at_address(config):
+            provider = replace(provider, key_variables=())
     return replace(provider, api_key=llm.api_key) if llm.api_key else provider
 
 
@@ -497,7 +509,10 @@ def _key(host: Host, provider: Provider, endpoint: str) -> str | None:
         return None
     if provider.key_variables == _OLLAMA_KEY and is_loopback(server):
         found = None  # it is for Ollama's cloud, and any program may have the port here
-    key = own or found or _stored(host, provider, endpoint)
+    makers = (
+        None if provider.is_moved else found
+    )  # at another address a key that was saved for exactly it goes first
+    key = own or makers or _stored(host, provider, endpoint) or found
     variable = next(iter(provider.key_variables), "its key")
     is_clear_text = endpoint.lower().startswith("http:") and not is_loopback(server)
     if provider.is_moved and is_clear_text and found and not own:

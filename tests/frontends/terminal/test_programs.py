@@ -19,6 +19,21 @@ async def test_the_machine_is_checked_for_the_model_in_use(project, capfd):
 
 
 @pytest.mark.integration
+async def test_an_address_that_was_named_alone_is_checked_without_the_key_of_a_variable(
+    project, capfd, monkeypatch
+):
+    key = "sk-" + "x" * 20
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    async with OpenAIServer([], models=("here",)) as server:
+        options = {"endpoint": server.url, "model": "here"}
+        async with Session(Options.of(project, options)) as session:
+            await run_subcommand("doctor", session, has_input=False)
+        asked = [each.headers for each in server.requests]
+    assert f"running at {server.url}" in capfd.readouterr().out
+    assert key not in str(asked)
+
+
+@pytest.mark.integration
 async def test_with_no_model_chosen_the_machine_is_checked_as_the_settings_say(project, capfd):
     async with Session(Options.of(project, {"model": ScriptedModel([])})) as session:
         await run_subcommand("doctor", session, has_input=False)

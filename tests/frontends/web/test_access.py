@@ -65,7 +65,7 @@ def test_a_login_needs_both_of_its_secrets():
     assert access.find(other.cookie, other.token, HERE) is not None
 
 
-def test_logins_outlive_the_process_without_their_secrets(tmp_path: Path):
+def test_logins_with_a_file_outlive_the_process_without_their_secrets(tmp_path: Path):
     path = tmp_path / "state" / "logins.json"
     secrets = WebLogins(path).begin("Firefox\x1b[31m", "127.0.0.1", HERE)
     kept = path.read_text()
@@ -164,5 +164,5 @@ def test_a_login_holds_at_its_origin_alone():
     assert access.of(secrets.cookie, HERE) == secrets.login
     assert access.of(secrets.cookie, elsewhere) is None
     assert access.find(secrets.cookie, secrets.token, elsewhere) is None
-    access.end_all()
+    assert access.end(secrets.login.id)
     assert access.of(secrets.cookie, HERE) is None

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -626,7 +628,10 @@ def test_the_server_is_killed_in_a_turn_and_at_a_question(serve: Serve, look: An
     served.end(signal.SIGKILL)
     page.wait_for_selector("#lost:not([hidden])")
     served.start()
-    page.wait_for_selector("#lost", state="hidden")
+    page.wait_for_selector(
+        "#login:not([hidden])"
+    )  # without a certificate a login ends with the server
+    page.goto(served.link)
     page.wait_for_selector("text=ybs ended in the midst of this turn.")
     assert page.inner_text(".user p >> nth=1") == "Two"
     page.click("button:has-text('Go on')")
@@ -634,7 +639,11 @@ def test_the_server_is_killed_in_a_turn_and_at_a_question(serve: Serve, look: An
     served.end(signal.SIGKILL)
     page.wait_for_selector("#lost:not([hidden])")
     served.start()
-    page.click("button:has-text('Go on')")
+    page.wait_for_selector("#login:not([hidden])")
+    other = seen.tab()
+    other.goto(served.link)
+    other.wait_for_selector("body.ready")
+    page.click("button:has-text('Go on')")  # it has seen that another tab is logged in
     answer(page, "y")
     page.wait_for_selector("text=Deleted.")
     assert not (project / "a").exists()
@@ -747,8 +756,43 @@ def test_a_program_that_takes_the_port_of_a_server_that_ended_is_not_told_the_to
     assert len(asked) > 1
     assert {(path.partition("?")[0], token) for path, token in asked} == {("/api/proof", None)}
     served.start()
-    page.keyboard.press("Escape")
-    page.wait_for_selector("#lost", state="hidden")
+    page.wait_for_selector("#login:not([hidden])")
+
+
+def test_who_takes_the_port_of_a_server_that_ended_is_not_the_person_once_it_is_back(serve, look):
+    served, seen = serve("Hello."), look()
+    page, origin = seen.enter(served), f"http://127.0.0.1:{served.port}"
+    told = dict[str, str]()
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if self.path.startswith("/token?"):
+                told["x-ybs-token"] = self.path.partition("?")[2]
+            if cookie := self.headers["cookie"]:
+                told["cookie"] = cookie
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            reads = "fetch('/token?' + localStorage.getItem('ybs-token'))"
+            self.wfile.write(f"<title>ybs</title><script>{reads}</script>".encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    served.end()
+    with ThreadingHTTPServer(("127.0.0.1", served.port), Other) as other:
+        thread = Thread(target=other.serve_forever)
+        thread.start()
+        with page.expect_response(lambda said: "/token?" in said.url):
+            page.reload()
+        other.shutdown()
+        thread.join()
+    assert told.keys() == {"x-ybs-token", "cookie"}
+    assert len(told["x-ybs-token"]) > 20
+    served.start()
+    asked = Request(f"{origin}/api/sessions", headers={**told, "origin": origin})
+    with pytest.raises(HTTPError, match="401"):
+        urlopen(asked)
 
 
 def test_any_order_of_reconnects_shows_what_a_fresh_page_shows(serve: Serve, look: Any):

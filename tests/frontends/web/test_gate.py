@@ -157,7 +157,7 @@ def test_only_a_named_proxy_says_who_asks():
     ],
 )
 def test_loopback(host: str, is_it: bool):
-    assert gate.is_loopback(host) is is_it
+    assert gate.is_for_this_machine(host) is is_it
 
 
 def test_the_cookie_of_a_page_with_tls_is_bound_to_its_host():

@@ -23,7 +23,7 @@ from ybs.core.events import TextStreamed
 from ybs.frontends.headless.output import UsageError
 from ybs.frontends.web import gate
 from ybs.frontends.web.access import Password, WebLogins
-from ybs.frontends.web.command import place_of, serving
+from ybs.frontends.web.command import _own, place_of, serving
 from ybs.frontends.web.gate import TOKEN_HEADER, BoundedProtocol, PageAddress
 from ybs.frontends.web.pages import Pages
 from ybs.session.options import Options
@@ -309,6 +309,32 @@ def test_with_tls_and_a_password_others_log_in_and_wrong_tries_are_bounded(
         codes = [entered(page, context, password="wrong").status_code for _ in range(6)]
         assert codes == [401] * 5 + [429]
         assert entered(page, context, password=words).status_code == 429
+        token, origin = said.json()["token"], f"https://127.0.0.1:{page.port}"
+        known = {"cookie": cookie.partition(";")[0], TOKEN_HEADER: token}
+        page.end()
+        page.start()  # nobody else has the certificate, so a login goes on
+        with httpx2.Client(verify=context, trust_env=False, headers=known) as browser:
+            assert browser.get(f"{origin}/api/sessions").status_code == 200
+    kept = WebLogins(home / ".local/state/ybs/web-logins.json")
+    with _own("127.0.0.1", kept) as bound:
+        assert bound.getsockname()[1] == page.port
+        with _own("127.0.0.1", kept) as other:
+            assert other.getsockname()[1] != page.port
+
+
+def test_a_login_in_clear_text_ends_with_the_server(project: Path, home: Path):
+    with web([], project, home) as page:
+        origin = f"http://127.0.0.1:{page.port}"
+        given = {"key": page.link.partition("#key=")[2]}
+        with httpx2.Client(base_url=origin, trust_env=False) as browser:
+            said = browser.post("/api/enter", json=given, headers={"origin": origin})
+            known = {TOKEN_HEADER: said.json()["token"]}
+            assert browser.get("/api/sessions", headers=known).status_code == 200
+            page.end()
+            page.start()
+            assert page.port == int(origin.rpartition(":")[2])
+            assert browser.get("/api/sessions", headers=known).status_code == 401
+        assert not (home / ".local/state/ybs/web-logins.json").exists()
 
 
 def test_a_certificate_that_is_none_is_said(tmp_path: Path):

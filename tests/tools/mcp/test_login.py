@@ -22,6 +22,7 @@ from ybs.core.errors import ToolError
 from ybs.core.remedies import Remedy
 from ybs.tools.mcp.answers import check_target
 from ybs.tools.mcp.servers import Servers
+from ybs.trust.grants import ORIGIN_MARK
 
 pytestmark = pytest.mark.integration
 
@@ -121,6 +122,32 @@ async def test_tokens_are_known_as_secrets_and_nothing_says_them(tmp_path: Path)
         held.servers.forget(server)
         assert "token-1" not in key_file(this_host()).read_text()
         assert not held.servers.has_login(server)
+
+
+async def test_a_login_is_for_the_entry_that_it_was_made_for(tmp_path: Path):
+    """Whoever writes a project's entry knows the name and the address of a service that many people use."""
+    provider = Provider()
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    other.mkdir()
+    theirs = [(one, {ORIGIN_MARK: "project"}), (one, {ORIGIN_MARK: "editor"})]
+    theirs.append((one, {ORIGIN_MARK: "plugin", "root": "/plugins/p"}))
+    async with served(provider.app) as url:
+        async with connected(one, url) as held:
+            await log_in(held.servers)
+        for folder, mark in theirs:
+            async with connected(folder, url, **mark) as held:
+                assert not held.servers.has_login(held.one.server)
+                with pytest.raises(ToolError, match="log in first"):
+                    await held.one.link()
+        async with connected(one, url, **{ORIGIN_MARK: "project"}) as held:
+            await log_in(held.servers)
+            await held.one.link()
+        for folder, works in ((one, True), (other, False)):
+            async with connected(folder, url, **{ORIGIN_MARK: "project"}) as held:
+                assert held.servers.has_login(held.one.server) is works
+        async with connected(other, url) as held:
+            assert held.servers.has_login(held.one.server)
 
 
 async def test_a_second_login_is_a_new_one(tmp_path: Path):

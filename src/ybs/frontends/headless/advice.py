@@ -48,7 +48,7 @@ _WORDS: Final[Mapping[RemedyKind, str]] = {
 }
 _WITHOUT_VALUE: Final[Mapping[RemedyKind, str]] = {
     "try_again": "try again",
-    "set_key": "set its key (providers.NAME.api_key_env)",
+    "set_key": "name its key: --provider NAME beside --endpoint, or providers.NAME.api_key_env",
     "add_folder": "start ybs with --add-dir DIR",
 }
 #: Their values are typed into a shell.

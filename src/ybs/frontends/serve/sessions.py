@@ -167,7 +167,9 @@ class HostedSession:
         if (state.provider, state.model) != (before.provider, before.model):
             model = None if state.provider == AUTO else state.model
             endpoint = opening.endpoint if state.provider == before.provider else None
-            opening = replace(opening, provider=state.provider, model=model, endpoint=endpoint)
+            # An address that was named alone is not named with a provider now, whose key would go there.
+            provider = opening.provider if endpoint else state.provider
+            opening = replace(opening, provider=provider, model=model, endpoint=endpoint)
         return opening
 
     def _keep(self, tries: int) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ybs.frontends.terminal.session import TerminalSession
+from ybs.providers.registry import is_named_at_address
 from ybs.security.sandbox.launch import Launch
 from ybs.session.status import Status
 
@@ -35,7 +36,11 @@ def _model_options(session: TerminalSession) -> list[str]:
     endpoint = llm.endpoint if is_as_begun else None
     if not (endpoint or llm.provider):
         return []
-    named = {"--provider": state.provider, "--model": state.model, "--endpoint": endpoint}
+    is_alone = endpoint and not is_named_at_address(
+        session.config
+    )  # else it would be named with its provider
+    provider = None if is_alone else state.provider
+    named = {"--provider": provider, "--model": state.model, "--endpoint": endpoint}
     return [word for option, value in named.items() if value for word in (option, value)]
 
 

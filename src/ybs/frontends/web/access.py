@@ -2,8 +2,10 @@
 
 A login has a cookie, which no script can read, and a token, which the page keeps in storage of its own origin and names in each request.
 Cookies go to every port of a machine, and storage does not: another server here that is sent the cookie can do nothing with it, and
-another page that has the browser send it names no token. A login holds at the origin where it began (scheme, host and port) alone: who takes
-the port of a server that ended can use nothing of it at the server's next port.
+another page that has the browser send it names no token. A login holds at the origin where it began (scheme, host and port) alone.
+
+Who takes the port of a server that ended is sent the cookie, and reads the storage. So a login ends with the process, and is kept in a file only
+where the server has a certificate: nobody else can serve a page at that origin.
 """
 
 import hmac
@@ -149,7 +151,7 @@ def _scrypt_hash(password: str, salt: bytes, cost: tuple[int, int, int] = (_N, _
 
 
 class WebLogins:
-    """The links, and the logins, which outlive the process in a file of ybs's own. `now` is seconds since 1970."""
+    """The links, and the logins, which end with the process unless there is a file to keep them in. `now` is seconds since 1970."""
 
     def __init__(self, path: Path | None, now: Callable[[], float] = time.time) -> None:
         self._path, self._now = path, now
@@ -229,11 +231,6 @@ class WebLogins:
         if found:
             self._save()
         return bool(found)
-
-    def end_all(self) -> None:
-        """End all of them."""
-        self._logins = {}
-        self._save()
 
     def _forget_old(self) -> None:
         oldest = self._now() - LOGIN_SECONDS

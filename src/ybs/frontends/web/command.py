@@ -23,7 +23,7 @@ from ybs.frontends.serve.sessions import HostedSessions
 from ybs.frontends.web import markup
 from ybs.frontends.web.access import SHORTEST_PASSWORD, Password, WebLogins
 from ybs.frontends.web.api import Api, link_to
-from ybs.frontends.web.gate import BoundedProtocol, PageAddress, WebGate, is_loopback
+from ybs.frontends.web.gate import BoundedProtocol, PageAddress, WebGate, is_for_this_machine
 from ybs.frontends.web.pages import GatewayChats, Pages
 from ybs.session.options import Options
 
@@ -79,17 +79,15 @@ async def shown(
 ) -> AsyncGenerator[None]:
     """Serve pages where the arguments say, and print a link to them, until the block ends. Raises UsageError and YbsError.
 
-    Without a port it is that of the browsers that are logged in, and where there are none a new one. The sessions are those of a server (`hosted`) or the pages' own; see `Pages`.
+    Without a port it is that of the logins that are kept, and where there are none a new one. The sessions are those of a server (`hosted`) or the pages' own; see `Pages`.
     """
     pages, host = Pages(options, hosted, chats), options.host
     # A library would write what it logs to the terminal, past the gate; what clients send stands in it.
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).addHandler(logging.NullHandler())
-    password, access = (
-        Password(host.config_folder / _PASSWORD),
-        WebLogins(host.state_folder / _LOGINS),
-    )
     tls = (str(arguments.cert), str(arguments.key)) if arguments.cert else None
+    password = Password(host.config_folder / _PASSWORD)
+    access = WebLogins(host.state_folder / _LOGINS if tls else None)
     with (
         _bound(arguments.host, port) if port is not None else _own(arguments.host, access) as bound
     ):
@@ -127,14 +125,14 @@ def place_of(arguments: "Namespace", port: int, password: Password) -> PageAddre
     host, proxy, has_tls = str(arguments.host), str(arguments.proxy), bool(arguments.cert)
     if has_tls != bool(arguments.key):
         raise UsageError("--cert and --key belong together.")
-    if is_loopback(host) and not proxy:
+    if is_for_this_machine(host) and not proxy:
         # A name may lead a browser to another program of this machine, which has no certificate.
         address = _address(host)
         names = dict.fromkeys((address, "127.0.0.1", "localhost", "::1")) if has_tls else [address]
         return PageAddress(origins=_origins(names, port, is_secure=has_tls), is_secure=has_tls)
     if not password.is_set:
         raise UsageError(_UNSET)
-    if not has_tls and not (proxy and is_loopback(host)):
+    if not has_tls and not (proxy and is_for_this_machine(host)):
         raise UsageError(_ELSEWHERE.format(host=host))
     if proxy:
         address = urlsplit(proxy)
@@ -240,17 +238,14 @@ def _bound(host: str, port: int) -> socket:
 
 
 def _own(host: str, access: WebLogins) -> socket:
-    """Return a socket on the port of the logins; without logins, or where somebody else has taken it, on a new one.
+    """Return a socket on the port of the logins that are kept; without any, or where somebody else has taken it, on a new one.
 
-    Who has a port for a while can leave things there that a browser keeps, for as long as the address is the same.
+    Without a certificate none are kept: who had a port for a while can leave things in the browser, and has none of the new port.
     """
     ports = (urlsplit(each.origin).port for each in access.logins if each.origin)
     if port := next(ports, 0):
-        try:
+        with suppress(YbsError):
             return _bound(host, port)
-        except YbsError:
-            access.end_all()
-            tell(f"ybs: Another program has port {port}. The page has a new address; log in there.")
     return _bound(host, 0)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from ybs.config.addresses import is_loopback
 from ybs.core.errors import YbsError
 from ybs.core.time_limits import time_limit, time_limit_at
 from ybs.frontends.web.access import WebLogins
@@ -66,14 +66,9 @@ class PageAddress(Struct, frozen=True, kw_only=True):
         return f"{prefix}ybs-{urlsplit(self.origins[0]).port or 443}"
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether an address is one of this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+def is_for_this_machine(host: str) -> bool:
+    """Return whether a server that listens at an address is for this machine alone: at 0.0.0.0, which leads here, it is for all."""
+    return is_loopback(host.strip("[]")) and host != "0.0.0.0"  # noqa: S104 - compared only
 
 
 class WebGate:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from ybs.config.addresses import is_local, is_loopback, parts_of, shown_address
+from ybs.config.addresses import is_local, is_loopback, login_of, parts_of, shown_address
 from ybs.core.errors import ConfigError, ModelError
 from ybs.core.leases import Lease, Leases
 from ybs.core.time_limits import time_limit
@@ -196,11 +196,11 @@ def open_transport(
 
 
 def _needs_httpx(endpoint: str, route: Route) -> bool:
-    """Return whether the endpoint is reached by TLS, through a proxy or with a password in its address."""
+    """Return whether the endpoint is reached by TLS or through a proxy."""
     if route.unix_socket is not None:
         return False
     parts = urlsplit(endpoint)
-    if parts.scheme == "https" or "@" in parts.netloc:
+    if parts.scheme == "https":
         return True
     proxies = {"http_proxy", "all_proxy"}
     has_proxy = any(name.lower() in proxies and value for name, value in environ.items())
@@ -233,6 +233,8 @@ class HttpClient:
         first, later = self._patience.first, self._patience.later
         self._short = Patience(first=min(first, _SHORT_SECONDS), later=min(later, _SHORT_SECONDS))
         self._headers = {"user-agent": "ybs", "accept-encoding": "identity", **(headers or {})}
+        if login := login_of(site.endpoint):
+            self._headers["authorization"] = login
         self._secret = secret
         self._unsaid = failures.secrets_of(site, secret)
         self._route = route or Route()
@@ -337,6 +339,8 @@ class HttpClient:
         url, query = path if "://" in path else self.site.endpoint + path, self.site.query
         if query:
             url += f"{'&' if '?' in url else '?'}{query}"
+        parts = urlsplit(url)
+        url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         return HttpRequest(method=method, url=url, headers=headers, body=encode_json(body))
 
     async def _send(self, call: HttpRequest, *, patience: Patience) -> Response:

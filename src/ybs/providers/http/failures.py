@@ -4,7 +4,6 @@ Pure functions. Every message says what happened and where, in a line, and its r
 wrote stands in it whole, for whoever draws it to cut, but without control characters, and never with the key in it.
 """
 
-from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from re import IGNORECASE, search
 from typing import Any, Final, TypeAlias
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.config.addresses import login_of
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
 from ybs.core.remedies import Remedy
 from ybs.providers.wire.loose_json import as_list, as_object, as_text
@@ -126,8 +126,7 @@ class NotServed(ModelError):
 def secrets_of(site: Site, key: str | None) -> tuple[str, ...]:
     """Return what stands in no message: the key, the login and the query of the address, and what the person's own headers say."""
     login = urlsplit(site.endpoint).netloc.rpartition("@")[0]
-    name, _, password = map(unquote, login.partition(":"))
-    sent = [b2a_base64(f"{name}:{password}".encode(), newline=False).decode(), password]
+    sent = [login_of(site.endpoint).rpartition(" ")[2], unquote(login.partition(":")[2])]
     query = [value for what, value in parse_qsl(site.query) if not what.endswith("version")]
     words = [part for value in site.headers.values() for part in (value, value.rpartition(" ")[2])]
     found = [e for e in (site.query, *query, *words, login, *sent) if len(e) >= _LEAST_SECRET]

@@ -101,7 +101,7 @@ class PlainTransport:
         parts = urlsplit(endpoint)
         self._host = parts.hostname or ""
         self._port = parts.port or 80
-        self._host_header = parts.netloc
+        self._host_header = parts.netloc.rpartition("@")[2]
         self._connect_seconds, self._unix_socket = connect_seconds, unix_socket
         self._idle: list[_Connection] = []
         self._warming = asyncio.Lock()

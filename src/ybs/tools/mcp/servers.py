@@ -117,7 +117,9 @@ class Servers:
     ) -> None:
         self._workspace, self._surface = workspace, surface
         self._pins = Pins(pins_file, workspace.roots.folder, may_write=surface.may_share)
-        servers, problems = servers_in(section)
+        found, problems = servers_in(section)
+        folder = str(workspace.roots.folder)
+        servers = [each if each.is_own else replace(each, folder=folder) for each in found]
         self.problems: Sequence[str] = problems
         self.connections = {
             server.name: Connection(

@@ -45,7 +45,16 @@ ASKING_SECONDS: Final = 86_400.0
 #: Headers that hold a key whatever it looks like.
 KEY_HEADERS: Final = ("authorization", "cookie")
 #: Fields of a server that no entry sets.
-_NOT_WRITTEN: Final = ("name", "is_projects", "is_editors", "root", "words", "written", "said")
+_NOT_WRITTEN: Final = (
+    "name",
+    "is_projects",
+    "is_editors",
+    "root",
+    "folder",
+    "words",
+    "written",
+    "said",
+)
 _ELSEWHERE, _CONTAINER, _OPEN = "a server elsewhere", "a container", "no sandbox"
 _GIVEN: Final[Mapping[str, str]] = {
     "": "only reads the project",
@@ -102,6 +111,8 @@ class Server(Struct, frozen=True, kw_only=True):
     is_editors: bool = False
     #: The folder of the plugin that it is of.
     root: str = ""
+    #: The folder of the project that it is used in.
+    folder: str = ""
     #: Every text of a project's entry, as the trust in it was read from.
     words: tuple[str, ...] = ()
     #: The command of a project's entry and its arguments, before variables are replaced.
@@ -160,8 +171,8 @@ class Server(Struct, frozen=True, kw_only=True):
 
     @property
     def login(self) -> str:
-        """The name under which the person's login is kept, for its address."""
-        return f"mcp:{self.name}"
+        """The name under which the person's login is kept, for its address: theirs is not that of a project's, plugin's or editor's entry of the name."""
+        return f"mcp:{self.name}" if self.is_own else f"mcp:{self.name}@{self.root or self.folder}"
 
     @property
     def has_key(self) -> bool:

@@ -15,10 +15,13 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from ybs.config.host import Host
-from ybs.config.key_store import stored_key
+from ybs.config.key_store import forget_key, stored_key
+from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, YbsError
 from ybs.frontends.terminal.start.setup import choose, find_offers, set_up
 from ybs.providers.nearby import OLLAMA, NearModel, NearServer, ProbeResult
+from ybs.providers.registry import chosen_provider, client_of
+from ybs.trust.settings import load
 
 NOTHING: Mapping[str, str] = {}
 KEYS = {"OPENAI_API_KEY": "sk-" + "x" * 20}
@@ -194,7 +197,7 @@ def test_incognito_offers_nothing_that_stays_and_local_only_nothing_far(
 def test_an_address_of_the_old_provider_is_forgotten(servers: list[NearServer], home: Path) -> None:
     answers = (number_of("another server"), "http://127.0.0.1:1/v1", "m")
     assert set_up(host_with(), reader(*answers))
-    assert written(home)["llm"]["endpoint"] == "http://127.0.0.1:1/v1"
+    write_settings({"llm.endpoint": "http://127.0.0.1:1/v1"}, this_host().user_config_file)
     assert set_up(host_with(KEYS), reader("1"))
     assert "endpoint" not in written(home)["llm"]
     assert written(home)["llm"]["model"]
@@ -221,7 +224,8 @@ def test_a_server_at_an_address_is_asked_for_its_models(
         names[:] = models
         chosen = choose(host_with(), reader(number, address, *answers))
         assert chosen is not None
-        assert (chosen["llm.provider"], chosen["llm.endpoint"]) == ("openai", address)
+        assert chosen["llm.provider"] == "127.0.0.1:1"
+        assert chosen["providers.127.0.0.1:1.endpoint"] == address
         taken.append(chosen["llm.model"])
     assert taken == ["only", "b", "a", "a", None]
     assert "number or a name from the list" in capsys.readouterr().out
@@ -250,7 +254,7 @@ def test_what_is_no_address_is_asked_again_and_a_host_and_port_are_one(
     ):
         chosen = choose(host_with(), reader(number, "nonsense", typed, "m"))
         assert chosen is not None
-        assert chosen["llm.endpoint"] == whole
+        assert chosen[f"providers.{chosen['llm.provider']}.endpoint"] == whole
         assert asked[-1] == whole
     assert (
         "No server answers at http://127.0.0.1:18765/v1 at the moment." in capsys.readouterr().out
@@ -455,6 +459,37 @@ def service(key: str) -> Generator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@pytest.mark.integration
+def test_a_server_that_is_chosen_by_its_address_gets_its_own_key_and_never_that_of_a_variable(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = "corp-" + "k" * 20
+    with service(own) as address:
+        place = urlsplit(address).netloc
+        answers = ("another server", address, own)
+        assert set_up(host_with(KEYS), reader(*answers))
+        assert f"is sent to http://{place} only" in capsys.readouterr().out
+        assert written(home)["llm"] == {"provider": place, "model": "a-model"}
+        host = host_with({**KEYS, "HOME": str(home)})
+        config = load(host, folder=home).config
+        assert client_of(host, chosen_provider(host, config), config)._secret == own
+        forget_key(host, place, f"http://{place}")
+        assert client_of(host, chosen_provider(host, config), config)._secret is None
+
+
+def test_an_entry_with_a_key_for_another_address_is_not_turned_to_a_server_that_was_found(
+    servers: list[NearServer], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entry = {"endpoint": "https://corp.example/v1", "api_key_env": "CORP_KEY"}
+    place = "providers.127.0.0.1:1"
+    before = {f"{place}.{name}": value for name, value in entry.items()}
+    write_settings(before, this_host().user_config_file)
+    answers = (number_of("another server"), "http://127.0.0.1:1", "m")
+    with pytest.raises(ConfigError, match="Give that entry another name"):
+        set_up(host_with(), reader(*answers))
+    assert written(home) == {"providers": {"127.0.0.1:1": entry}}
 
 
 @pytest.mark.integration

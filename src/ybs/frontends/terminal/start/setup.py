@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -15,6 +16,7 @@ from ybs.config.addresses import is_loopback, shown_address
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, place_of
 from ybs.config.presets import PRESETS
+from ybs.config.provider_change import keeps_from
 from ybs.config.settings_file import write_settings
 from ybs.core.errors import ConfigError, ModelError, YbsError
 from ybs.frontends.headless.advice import told
@@ -115,6 +117,13 @@ def keep(host: Host, settings: Settings) -> None:
             f"{origin.source} holds llm.api_key, which is not {settings['llm.provider']}'s.\n"
             "Move that key into its provider's variable, then choose again. Nothing was written."
         )
+    name = settings["llm.provider"]
+    own, address = before.config.providers.get(name), settings.get(f"providers.{name}.endpoint")
+    if own and address and keeps_from(own, address):
+        raise ConfigError(
+            f"Your settings describe providers.{name} with a key, headers or fields of its own for {shown_address(own.endpoint)}.\n"
+            "Give that entry another name, then choose again. Nothing was written."
+        )
     key = settings.get("llm.api_key")
     plain = {name: value for name, value in settings.items() if name != "llm.api_key"}
     # The endpoint was the old provider's.
@@ -135,14 +144,12 @@ def keep(host: Host, settings: Settings) -> None:
 def _keep_key(host: Host, settings: Settings, key: str) -> None:
     """Save a key for the provider at its address, and say where. Raises ConfigError."""
     from ybs.config.schema import Config
-    from ybs.providers.registry import chosen_provider, find_provider
-    from ybs.providers.wires import clean_endpoint
+    from ybs.providers.registry import chosen_provider
 
-    name, endpoint = settings["llm.provider"], settings.get("llm.endpoint")
-    provider = find_provider(name, Config()) if endpoint else chosen_provider(host, Config(), name)
-    endpoint = endpoint or provider.endpoint
-    server = place_of(clean_endpoint(endpoint, provider.wire))
-    place = keep_key(host, provider.name, server, key)
+    name = settings["llm.provider"]
+    address = settings.get("llm.endpoint") or settings.get(f"providers.{name}.endpoint")
+    server = place_of(address or chosen_provider(host, Config(), name).endpoint)
+    place = keep_key(host, name, server, key)
     say(f"The key is saved in {host.short(place)} and is sent to {server} only.")
 
 
@@ -414,13 +421,21 @@ def _probed(endpoint: str, address: str, read: Read, key: str = "") -> tuple["Pr
 
 
 def ask_server(read: Read) -> Settings | None:
-    """Ask for an address until it is one, and for a model where the server has none or several."""
+    """Ask for an address until it is one, and for a model where the server has none or several.
+
+    The server is a provider of its own, called by host and port: what is kept for another one, or lies in its variable, is not sent there.
+    """
     if not (endpoint := _read_address(read, "Address, such as http://localhost:8080/v1")):
         return None
+    from ybs.providers.http.client import port_of
+
     model, key = _model_at(endpoint, "", read)
+    name = urlsplit(endpoint).netloc.rpartition("@")[2].lower()
+    if not {*".:"} & {*name}:  # a provider may be called like it
+        name += f":{port_of(endpoint)}"
     settings: Settings = {
-        "llm.provider": "openai",
-        "llm.endpoint": endpoint,
+        "llm.provider": name,
+        f"providers.{name}.endpoint": endpoint,
         "llm.model": model or None,
     }
     return {**settings, "llm.api_key": key} if key else settings

@@ -57,8 +57,7 @@ function showLogin(why) {
 }
 async function enter(given) {
   store.removeItem('ybs-token');
-  const { token } = await api('enter', given);
-  store.setItem('ybs-token', token); $('login').hidden = true; await start();
+  store.setItem('ybs-token', (await api('enter', given)).token); await start();
 }
 $('loginform').addEventListener('submit', event => {
   event.preventDefault();
@@ -67,7 +66,7 @@ $('loginform').addEventListener('submit', event => {
 });
 async function start() {
   const data = await api('sessions');
-  ({ open: opened, saved, projects } = data); $('app').hidden = false; document.body.classList.add('ready'); drawLists();
+  ({ open: opened, saved, projects } = data); $('login').hidden = true; $('app').hidden = false; document.body.classList.add('ready'); drawLists();
   const wanted = new URLSearchParams(location.hash.slice(1)).get('s');
   const found = opened.find(each => each.id === wanted || (each.name && each.name === wanted));
   if (found) show(found.id, found.name);
@@ -644,9 +643,10 @@ document.addEventListener('visibilitychange', () => {
     parked = setTimeout(() => { stream?.abort(); parked = setInterval(() => api('sessions').then(data => takeSessions(data.open)).catch(() => {}), 15000); }, 20000);
   } else if (!$('app').hidden) { seenDone.delete(current?.id); drawLists(); if (stream.signal.aborted) follow(); }
 });
-const key = new URLSearchParams(location.hash.slice(1)).get('key');
-if (key) {
-  history.replaceState(null, '', '/');
-  enter({ key }).catch(error => showLogin(error.message));
-} else if (store.getItem('ybs-token')) start().catch(error => error instanceof Gone || showLogin(error.message));
-else showLogin();
+function comeIn() {
+  const key = new URLSearchParams(location.hash.slice(1)).get('key');
+  if (!key) return store.getItem('ybs-token') ? start().catch(error => error instanceof Gone || showLogin(error.message)) : showLogin();
+  history.replaceState(null, '', current?.name ? `/#s=${current.name}` : '/'); enter({ key }).catch(error => showLogin(error.message));
+}
+comeIn(); addEventListener('hashchange', () => location.hash.startsWith('#key=') && comeIn()); // the link, after a login has ended
+addEventListener('storage', event => event.key === 'ybs-token' && event.newValue && !$('login').hidden && comeIn()); // another tab has logged in
