@@ -301,6 +301,7 @@ def question_of(
     title: str = "",
     warnings: tuple[str, ...] = (),
     grant: str = "run_shell(pytest -q)",
+    is_diff: bool = False,
     **arguments: Any,
 ) -> Question:
     """Make a question about a call."""
@@ -312,6 +313,7 @@ def question_of(
         preview=Preview(
             title=title or f"{name} {body}",
             body=body,
+            is_diff=is_diff,
             paths=() if effect == "execute" else ("/srv/shop/a",),
         ),
         warnings=warnings,
