@@ -192,7 +192,7 @@ class FakeSession:
         self.steered.clear()
         return words
 
-    def note_given_back(self, words: str, typed: str) -> None:
+    def note_given_back(self, words: str, typed: str, linked: Any = None) -> None:
         """It names no files."""
 
     @property
