@@ -192,7 +192,7 @@ class FakeSession:
         self.steered.clear()
         return words
 
-    def note_given_back(self, words: str, typed: str) -> None:
+    def note_given_back(self, words: str, typed: str, linked: Any = None) -> None:
         """It names no files."""
 
     @property
@@ -301,6 +301,7 @@ def question_of(
     title: str = "",
     warnings: tuple[str, ...] = (),
     grant: str = "run_shell(pytest -q)",
+    is_diff: bool = False,
     **arguments: Any,
 ) -> Question:
     """Make a question about a call."""
@@ -312,6 +313,7 @@ def question_of(
         preview=Preview(
             title=title or f"{name} {body}",
             body=body,
+            is_diff=is_diff,
             paths=() if effect == "execute" else ("/srv/shop/a",),
         ),
         warnings=warnings,

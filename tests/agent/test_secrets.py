@@ -136,6 +136,25 @@ def committed(project: Path, *, branch: str, message: str) -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("name", ["git", "Git"])
+async def test_a_commit_keeps_no_secret_whatever_the_model_calls_the_tool(
+    project: Path, name: str
+) -> None:
+    committed(project, branch="main", message="begin")
+    for key, value in (("user.name", "a"), ("user.email", "a@b")):
+        subprocess.run(["git", "-C", str(project), "config", key, value], check=True)
+    (project / "a").write_text("1")
+    script = [call(name, action="commit", paths=["a"], text=f"use {TOKEN}"), "done"]
+    async with OpenAIServer(script) as server:
+        session, _ = opened(project, server, mode="bypass")
+        async with session:
+            await session.send("commit it")
+    log = ["git", "-C", str(project), "log", "-1", "--format=%s"]
+    said = subprocess.run(log, check=True, capture_output=True, text=True).stdout
+    assert re.fullmatch(r"use \[ybs:secret:github-token#\d\]\n", said)
+
+
+@pytest.mark.integration
 async def test_no_event_holds_a_secret_of_the_place_or_of_anybodys_words(project: Path) -> None:
     committed(project, branch=f"fix-{TOKEN}", message=f"use {TOKEN}")
     async with OpenAIServer([f"I think of {TOKEN}"]) as server:

@@ -10,9 +10,16 @@ import pytest
 from replies import shown
 from rows import every_row
 from scripted import OpenAIServer
-from ybs.commands.registry import ALIASES, HINTS, first_offer, is_command, runs_beside_a_turn
+from ybs.commands.registry import (
+    ALIASES,
+    HINTS,
+    _shown,
+    first_offer,
+    is_command,
+    runs_beside_a_turn,
+)
 from ybs.commands.table import COMMANDS, GROUPS, LISTED
-from ybs.session.reply import Reply
+from ybs.session.reply import Menu, MenuItem, Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents
 
@@ -333,3 +340,22 @@ async def test_the_reply_about_trust_shows_all_that_a_hook_runs(project, open_se
     (project / ".ybs.json").write_text(json.dumps({"hooks": {"Stop": [{"hooks": [hook]}]}}))
     reply = await reply_to(open_session, "/trust")
     assert hook["command"] in shown(reply)
+
+
+async def test_a_menu_shows_no_secret_but_for_what_choosing_an_item_sends(open_session: Open):
+    token = "ghp_" + "aB3dE5fG7hI9jK1l" + "M2nO4pQ6rS8tU0vWxYz1"
+    item = MenuItem(f"/rewind {token}", f"ci-bot is {token}", f"of {token}")
+    reply = Reply(
+        menu=Menu(f"Back to before {token}", (item,)),
+        notes=(token,),
+        terminal=TerminalActions(draft=token),
+    )
+    async with OpenAIServer([]) as server:
+        session, _ = open_session(server)
+        async with session:
+            clean = _shown(session, reply)
+    assert clean.menu is not None
+    assert clean.menu.items[0].line == item.line
+    assert clean.terminal == reply.terminal
+    assert str(clean).count(token) == 2
+    assert str(clean).count("[ybs:secret:github-token#1]") == 4

@@ -245,6 +245,27 @@ async def test_what_goes_back_is_no_command_and_names_no_more_than_the_person_ty
         assert "the diary" not in str(session.conversation.messages)
 
 
+async def test_a_file_that_an_editors_text_names_is_asked_about_where_the_words_come_back(
+    project: Path, tmp_path: Path
+):
+    (outside := tmp_path / "diary.txt").write_text("the diary")
+    async with Hub() as hub:
+        model = Held("one", "two")
+        session = opened(hub, project, model).session
+        one, inbox = Frontend(), session.inbox
+        inbox.submit(one.line("begin"))
+        await model.asked.wait()
+        words = f"look at @{outside}"
+        inbox.queue(one.line(words, typed=words, linked=(), is_for_model=True))
+        recalled = inbox.recall()
+        assert recalled is not None
+        model.may.set()
+        inbox.queue(one.line(recalled.text))  # from a terminal on the same session
+        await until(lambda: session.state.questions)
+        assert session.state.questions[0].title.startswith(f"attach {outside} to your words")
+        inbox.stop()
+
+
 async def test_a_command_is_one_in_the_part_that_was_typed(project: Path):
     async with Hub() as hub:
         session = opened(hub, project, ScriptedModel(["fine"])).session

@@ -146,6 +146,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied, _trusts_added(loaded.host)),
             learn_keys=learn_keys,
+            mask=lambda text: made.secrets.firewall.mask(text, "a call of git"),
         )
         elsewhere = original and original.policy.elsewhere(lambda: sandbox.state)
         policy = elsewhere or _policy_of(loaded, folder, permissions, sandbox, trusts)

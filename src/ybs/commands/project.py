@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from ybs.core.messages import UserMessage
 from ybs.security.incognito import WRITES_NOTHING
+from ybs.session.masking import masked_reply
 from ybs.session.reply import Reply
 from ybs.session.session import Session
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from ybs.config.review import Review
 
 NO_TRUST = "This project was not trusted."
+_HIDDEN = (
+    "A secret is hidden in this. `ybs trust show` shows all of it, and `ybs trust give` trusts it."
+)
 FOR_ONE_RUN = "`ybs --trust` trusts this project for a single run."
 
 
@@ -47,7 +51,7 @@ async def share(session: Session, argument: str) -> Reply:
     return Reply(shared=session.own_commands.shared(argument))
 
 
-#: What each session has shown of its project: nobody trusts what they have not seen.
+#: What each session has shown whole of its project: nobody trusts what they have not seen.
 _shown: "WeakKeyDictionary[Session, str]" = WeakKeyDictionary()
 
 
@@ -84,9 +88,14 @@ def _show_trust(session: Session, review: "Review", more: str = "") -> Reply:
     from ybs.trust.decision import digest_of
     from ybs.trust.wording import lines_of, state_of
 
-    _shown[session] = digest_of(review)
     state = state_of(review, is_trusted=review.is_trusted)
-    return Reply(text="\n".join([*lines_of(review), state, *([more] if more else [])]))
+    lines = [*lines_of(review), state]
+    text = "\n".join(lines)
+    _shown[session] = digest_of(review)
+    if masked_reply(session.environment.secrets.firewall, text) != text:
+        _shown.pop(session)
+        more = _HIDDEN
+    return Reply(text="\n".join([*lines, *filter(None, [more])]))
 
 
 async def change_incognito(session: Session, argument: str) -> Reply:

@@ -1,8 +1,9 @@
 """Runs slash commands. A command answers with a reply and never asks the model."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, cast
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
@@ -11,9 +12,9 @@ from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.table import listed, named
 from ybs.core.errors import YbsError
-from ybs.core.messages import Text
 from ybs.security.unicode import printable
-from ybs.session.reply import Menu, Reply, Table
+from ybs.session.masking import mask, masked_reply
+from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
 
 #: Another agent's name of a command, and the command that does the same.
@@ -185,32 +186,38 @@ def first_offer(line: str) -> str:
     return f"/{min(begun)[2]}" if begun else line
 
 
+#: What is passed on as it is: to the model, to the person's own prompt or clipboard; events were masked when they were told.
+_AS_IT_IS: Final = ("terminal", "events", "shared", "prompt")
+
+
 def _shown(session: Session, reply: Reply) -> Reply:
-    """Mask secrets, and let nothing act on a terminal: names of files and models, and what was typed, stand in it."""
-    from ybs.session.masking import mask
+    """Mask secrets in all that is shown, and let nothing act on a terminal: names of files and models, and what was typed, stand in it.
 
-    firewall = session.environment.secrets.firewall
-    text = mask(firewall.asking(), Text(text=reply.text)).text  # a person may be asked with it
-    diff = mask(firewall, Text(text=reply.diff)).text
-    tables = tuple(_shown_table(mask(firewall, each)) for each in reply.tables)
-    notes = tuple(printable(mask(firewall, Text(text=each)).text) for each in reply.notes)
-    menu = reply.menu
-    if menu is not None:
-        items = [
-            replace(each, label=printable(each.label), detail=printable(each.detail))
-            for each in menu.items
-        ]
-        menu = replace(menu, title=printable(menu.title), items=tuple(items))
-    text, diff = printable(text), printable(diff)
-    return replace(reply, text=text, tables=tables, notes=notes, diff=diff, menu=menu)
+    The line of a menu's item stays too: it is what choosing the item sends.
+    """
+    firewall, none = session.environment.secrets.firewall, Reply()
+    bare = {name: getattr(none, name) for name in ("text", *_AS_IT_IS)}
+    clean = mask(firewall, replace(reply, **bare))
+    clean = _printable(replace(clean, text=masked_reply(firewall, reply.text)))
+    if clean.menu is not None and reply.menu is not None:
+        pairs = zip(clean.menu.items, reply.menu.items, strict=True)
+        items = tuple(replace(item, line=old.line) for item, old in pairs)
+        clean = replace(clean, menu=replace(clean.menu, items=items))
+    return replace(clean, **{name: getattr(reply, name) for name in _AS_IT_IS})
 
 
-def _shown_table(table: Table) -> Table:
-    rows = tuple(
-        replace(row, cells=tuple(printable(c) if isinstance(c, str) else c for c in row.cells))
-        for row in table.rows
-    )
-    return Table(table.columns, rows)
+def _printable(value: Any) -> Any:
+    """Return a value with its texts printable."""
+    match value:
+        case str():
+            return printable(value)
+        case tuple():
+            return tuple(map(_printable, cast("tuple[Any, ...]", value)))
+        case Struct():
+            fields = {name: _printable(getattr(value, name)) for name in value.__struct_fields__}
+            return replace(value, **fields)
+        case _:
+            return value
 
 
 def unknown(word: str) -> Reply:

@@ -8,7 +8,8 @@ from msgspec import Struct
 class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A question that waits for the person: what any frontend needs to ask it, and the `id` that an answer names.
 
-    `choices` are those of a question of who asks itself (None: it is about a call). The fields are those of `ybs.core.ports.Question`.
+    `choices` are those of a question of who asks itself (None: it is about a call). The fields are those of `ybs.core.ports.Question`
+    and of its preview.
     """
 
     id: str
@@ -31,3 +32,4 @@ class OpenQuestion(Struct, frozen=True, kw_only=True, omit_defaults=True):
     needs_network: bool = False
     offers_asking: bool = False
     paths: tuple[str, ...] = ()
+    is_diff: bool = False

@@ -59,7 +59,7 @@ class Composer:
         #: Paths that stood in words which were taken back, and that the person had not named: what a command printed, or a paste.
         self.given_back = set[str]()
         #: Those that the person was asked about, or would have been, since it was not sure that they meant them.
-        self._unsure = set[str]()
+        self.unsure = set[str]()
         self._news: list[Event] = []
         self._names_files = True
         #: Goes with the next words: what commands printed that the person typed.
@@ -114,15 +114,17 @@ class Composer:
             self._tell(event)
         self._news.clear()
 
-    def note_given_back(self, words: str, typed: str | None = None) -> None:
+    def note_given_back(
+        self, words: str, typed: str | None = None, linked: Collection[str] | None = None
+    ) -> None:
         """Note that words go back into the prompt: sent again, they name no more than the person did, and what was asked about is so again.
 
-        Those of a message that was not sent name what their `typed` part names.
+        Those of a message that was not sent name what their `typed` part names; `linked` as in `compose`.
         """
         words = words.removeprefix(NO_COMMAND)
         said = (each.named for each in reversed(self.heard) if each.message.words == words)
-        named = next(said, NOTHING) if typed is None else named_in_said(typed)
-        self._unsure |= {path for path in paths_in(named) if not named.is_sure(path)}
+        named = next(said, NOTHING) if typed is None else named_in_said(typed, linked)
+        self.unsure |= {path for path in paths_in(named) if not named.is_sure(path)}
         # All of them: the person may delete those before one that was not looked at.
         self.given_back |= paths_in(named_in(words, most=None)) - paths_in(named)
 
@@ -132,8 +134,8 @@ class Composer:
 
     def _named(self, words: str, linked: Collection[str] | None = None) -> NamedInWords:
         named = named_in_said(words, linked) if self._names_files else NOTHING
-        if self._unsure and named.anywhere is None:
-            named = with_unsure(named, self._unsure)
+        if self.unsure and named.anywhere is None:
+            named = with_unsure(named, self.unsure)
         return given_back(named, self.given_back) if self.given_back else named
 
     async def _with_files(

@@ -50,8 +50,10 @@ class Taking(Protocol):
         """Return all words that a turn did not read before it ended, and forget them."""
         ...
 
-    def note_given_back(self, words: str, typed: str) -> None:
-        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else."""
+    def note_given_back(
+        self, words: str, typed: str, linked: Collection[str] | None = None
+    ) -> None:
+        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else; `linked` as in `send`."""
         ...
 
     def cancel(self) -> bool:
@@ -474,7 +476,7 @@ class Inbox:
 
     def _note_back(self, line: InboxLine) -> None:
         if line.typed is not None:
-            self._session.note_given_back(line.text, line.typed)
+            self._session.note_given_back(line.text, line.typed, line.linked)
 
     def _tell_others(self, line: InboxLine, what: Literal["taken", "read"]) -> None:
         for each in self._others_than(line):

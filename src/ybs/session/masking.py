@@ -5,7 +5,7 @@ from typing import Any, TypeVar, cast
 from msgspec.structs import replace
 
 from ybs.core.events import Compacted, Event, Replaced
-from ybs.core.messages import Thinking
+from ybs.core.messages import Text, Thinking
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.structs import masked
 
@@ -30,6 +30,11 @@ def _mask_thinking(firewall: Firewall, part: object) -> object:
     if not isinstance(part, Thinking) or (text := firewall.mask(part.text)) == part.text:
         return part
     return Thinking(text=text, provider=part.provider)  # its signature was of the other text
+
+
+def masked_reply(firewall: Firewall, text: str) -> str:
+    """Return the text of a command's reply as it is shown. It may ask for something, so it hides what a question would."""
+    return mask(firewall.asking(), Text(text=text)).text
 
 
 def masked_event(firewall: Firewall, event: Event) -> Event:

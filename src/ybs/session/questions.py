@@ -188,4 +188,5 @@ def _shown(name: str, question: Question) -> OpenQuestion:
         needs_network=question.needs_network,
         offers_asking=question.offers_asking,
         paths=question.preview.paths,
+        is_diff=question.preview.is_diff,
     )

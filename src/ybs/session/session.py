@@ -326,9 +326,11 @@ class Session:
         """Return all words that a turn did not read before it ended, and forget them."""
         return self.parts.composer.steering.take_all()
 
-    def note_given_back(self, words: str, typed: str) -> None:
-        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else."""
-        self.parts.composer.note_given_back(words, typed)
+    def note_given_back(
+        self, words: str, typed: str, linked: Collection[str] | None = None
+    ) -> None:
+        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else; `linked` as in `send`."""
+        self.parts.composer.note_given_back(words, typed, linked)
 
     @property
     def unread_count(self) -> int:
@@ -449,6 +451,7 @@ class Session:
             before = old.environment.workspace
             parts.environment.workspace.began(before.since_ns, before.repository)
             parts.composer.given_back.update(old.composer.given_back)
+            parts.composer.unsure.update(old.composer.unsure)
             if old.loaded.config.safety.mode == loaded.config.safety.mode:
                 parts.environment.policy.mode = self.mode
             if is_fork:

@@ -88,7 +88,7 @@ class Workspace:
     """The folders, the log of what was read, what commands share, and the most characters that a result may have.
 
     `own_programs` says where those of the person start; without it, as in a project that nobody trusts. `learn_keys` takes a text with
-    private keys, no line of which a model is to see.
+    private keys, no line of which a model is to see; `mask` takes the secrets out of a text that is kept in the repository.
     """
 
     def __init__(  # noqa: PLR0913 - each is a part of its own
@@ -102,9 +102,10 @@ class Workspace:
         since_ns: int | None = None,
         repository: str | None = None,
         learn_keys: Callable[[str], None] | None = None,
+        mask: Callable[[str], str] = str,
         first_lost: FindLost = _nothing,
     ) -> None:
-        self.roots, self.learn_keys = roots, learn_keys
+        self.roots, self.learn_keys, self.mask = roots, learn_keys, mask
         #: What says what undo would not bring back: of a session, its checkpoints.
         self.first_lost = first_lost
         #: When the session began, in nanoseconds since the epoch.
@@ -130,6 +131,7 @@ class Workspace:
             since_ns=self.since_ns,
             repository=self.repository,
             learn_keys=self.learn_keys,
+            mask=self.mask,
             first_lost=self.first_lost,
         )
 

@@ -250,6 +250,17 @@ async def test_of_two_texts_in_a_row_none_is_a_command(clients: Any, project: Pa
         assert len(model.requests) == 3
 
 
+async def test_a_document_beside_a_link_is_no_command_and_a_line_around_one_is(clients, project):
+    """An editor sends a document of the project as a text, as it sends the words behind the link."""
+    model, cart = ScriptedModel(["1", "2"]), link(clients.acp, project / "cart.py")
+    async with clients.edited(project, model=model, mode="bypass") as editor:
+        session = await editor.new(project)
+        await editor.say(session, "!touch ran #\n", cart, "please review this file")
+        assert not (project / "ran").exists()
+        await editor.say(session, "!touch ran #", cart, " as typed")
+        assert (project / "ran").exists()
+
+
 async def test_a_link_names_its_own_file_and_no_other_whatever_that_is_called(
     clients, project, home
 ):

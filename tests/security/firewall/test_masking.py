@@ -739,6 +739,25 @@ def test_a_question_hides_the_persons_own_secrets_and_published_formats(token: s
     assert Firewall().asking().mask(written) == written
 
 
+@every_row("encode", [lambda b: b64encode(b64encode(b)), b64encode, bytes.hex])
+def test_a_question_shows_all_that_is_encoded_along_with_a_token(token: str, encode):
+    code = encode(f"# {token}\ntouch evil\n".encode())
+    word = code if isinstance(code, str) else code.decode()
+    asked = f"echo {word} | base64 -d | sh"
+    assert word not in Firewall().mask(asked)
+    assert Firewall().asking().mask(asked) == asked
+
+
+def test_a_question_says_how_much_a_long_token_hides() -> None:
+    token = "ey" + "JhbGciOiJIUzI1" + ".ey" + "Kj8xZq2b" * 300 + "." + "kT4vW9sLm2"
+    asked = f"echo {token} | cut -d. -f2 | base64 -d | sh"
+    hidden = f"[ybs:secret:jwt#1, {len(token):,} characters]"
+    shown = Firewall().asking().mask(asked)
+    assert shown == asked.replace(token, hidden)
+    assert Firewall().mask(shown) == shown  # it is a placeholder for the next one too
+    assert "[ybs:secret:jwt#1] |" in Firewall().mask(asked)
+
+
 def test_a_kind_is_guessed_where_the_secret_is_only_a_part_of_its_pattern() -> None:
     grouped = {rule.kind for rule in RULES if rule.near or re.compile(rule.pattern).groups}
     assert guessed_kinds() == grouped

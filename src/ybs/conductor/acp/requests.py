@@ -182,20 +182,25 @@ class _Permission:
         names = ", ".join(quoted(roots.show(path)) for path in found)
         paths = tuple(shown_name(str(path)) for path in found)
         if self.effect == "delete" and found:
-            body = "\n".join(map(self._removal, wish.paths))
-            return Preview(title=f"Delete {names}", body=body, is_diff=True, paths=paths)
+            shown = [*map(self._removal, wish.paths)]
+            return Preview(
+                title=f"Delete {names}",
+                body="\n".join(each.body for each in shown),
+                is_diff=all(each.is_diff for each in shown),
+                paths=paths,
+            )
         if names and self.effect in _VERBS:
             return Preview(title=f"{_VERBS[self.effect]} {names}", paths=paths)
         body = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
         return Preview(title=f"Call {self.name}", body=body, paths=paths)
 
-    def _removal(self, path: str) -> str:
+    def _removal(self, path: str) -> Preview:
         """Show what would be gone, or say why that cannot be shown."""
         tool = DeleteFile(self._own.workspace)
         try:
-            return tool.preview(DeleteFileArguments(path=path)).body
+            return tool.preview(DeleteFileArguments(path=path))
         except ToolError as error:
-            return str(error)
+            return Preview(title="", body=str(error))
 
     def _found(self) -> list[Path]:
         """Return the paths that it is about, a link that would be deleted as itself. Raises ToolError for one that tools may not touch."""

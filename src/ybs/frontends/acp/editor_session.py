@@ -90,7 +90,7 @@ def _title_of(question: OpenQuestion) -> str:
 
 def _text_of(question: OpenQuestion) -> str:
     """Return what the person reads before they answer."""
-    language = "diff" if question.preview.startswith("--- ") else ""
+    language = "diff" if question.is_diff else ""
     lines = [fenced(shown_whole(question.preview), language)] if question.preview else []
     # Names in them are chosen by others, and an editor draws Markdown.
     lines += [fenced(f"Asked because {unabridged(question.reason)}.")] if question.reason else []

@@ -3,7 +3,7 @@
 import re
 from base64 import b64decode
 from binascii import Error as BadBase64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +36,8 @@ class Prompted(Struct, frozen=True):
 
     Others may have named what a link leads to, and wrote what a resource holds: no command and no `@path` in that counts. A text may be
     theirs, too: editors send what was pasted or selected, and a project's AGENTS.md. So of files outside only `linked`, how the links are
-    written, are sure to be meant, and where texts follow each other without a link between (`is_joined`) none is a command.
+    written, are sure to be meant, and of several texts none is a command (`is_joined`), but where a person may have typed them
+    around a link.
     """
 
     text: str
@@ -74,7 +75,7 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
             case _:
                 raise BadPrompt("A prompt may hold text, links, resources and pictures.")
     whole, said = "".join(text + brought), "".join(typed)
-    is_joined = any(map(all, pairwise(_texts_and_links(blocks))))
+    is_joined = _is_joined(blocks)
     # Where it is no command after all, names that are quoted for a shell are not read as words.
     is_torn = said.startswith("!") and (is_joined or not whole.startswith(said))
     return Prompted(
@@ -82,16 +83,20 @@ def prompted(blocks: Sequence[Any]) -> Prompted:
     )
 
 
-def _texts_and_links(blocks: Sequence[Any]) -> Iterator[bool]:
-    """Yield whether each is a text, of the texts that say something and the links between them."""
-    for block in blocks:
-        match block:
-            case TextContentBlock(text=words) if words.strip():
-                yield True
-            case ResourceContentBlock():
-                yield False
-            case _:
-                pass
+def _is_joined(blocks: Sequence[Any]) -> bool:
+    """Return whether texts follow each other, or one of several has a line end before a link.
+
+    People type around a link in one line; a document that an editor sends beside their words has lines.
+    """
+    texts = [
+        block.text if isinstance(block, TextContentBlock) else ""
+        for block in blocks
+        if isinstance(block, ResourceContentBlock)
+        or (isinstance(block, TextContentBlock) and block.text.strip())
+    ]
+    last = max((number for number, text in enumerate(texts) if not text), default=0)
+    has_lines = any("\n" in text for text in texts[:last])
+    return any(map(all, pairwise(texts))) or (has_lines and sum(map(bool, texts)) > 1)
 
 
 def _picture(text: str, shown: str = "The picture") -> Image:

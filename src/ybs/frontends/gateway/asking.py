@@ -232,7 +232,7 @@ class ChatQuestions:
         asked.posts.append((post_id, place, text))
 
     async def _post_file(self, asked: _Asked, place: ChatPlace) -> None:
-        ending = "diff" if asked.question.preview.startswith("--- ") else "txt"
+        ending = "diff" if asked.question.is_diff else "txt"
         name = f"question-{asked.id}.{ending}"
         data = shown_whole(asked.question.preview).encode()
         file = OutgoingFile(name=name, data=data, media_type="text/plain")
@@ -351,7 +351,7 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
     if shown := shown_whole(question.preview):
         if len(question.preview) > LONGEST_SHOWN:
             shown = f"{shown[:_BEGINNING]}\n… (the whole of it is in the file question-{asked.id})"
-        lines.append(fenced(shown, "diff" if question.preview.startswith("--- ") else ""))
+        lines.append(fenced(shown, "diff" if question.is_diff else ""))
     lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
     lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
     if any(each.kind == "always" for each in asked.choices):  # a button may show only its beginning

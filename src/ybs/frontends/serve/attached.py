@@ -586,9 +586,10 @@ def reply_of(told: wire.ReplyTold | None) -> Reply:
 def _asked(question: OpenQuestion) -> Question:
     """Return a question as a terminal asks it."""
     names = set(Question.__struct_fields__) & set(OpenQuestion.__struct_fields__)
+    of_preview = {name: getattr(question, name) for name in ("title", "paths", "is_diff")}
     return Question(
         call=ToolCall(id=question.id, name=question.name, arguments=Raw(b"{}")),
-        preview=Preview(title=question.title, body=question.preview, paths=question.paths),
+        preview=Preview(body=question.preview, **of_preview),
         **{name: getattr(question, name) for name in names - {"preview"}},
     )
 

@@ -281,7 +281,6 @@ def state_of(state: events.StateChanged) -> Record:
 
 def _question(question: OpenQuestion) -> Record:
     is_about_call = question.choices is None
-    is_change = question.effect in ("write", "edit", "delete") and "\n@@" in f"\n{question.preview}"
     body = question.preview or ("" if not is_about_call else question.title)
     return {
         "id": question.id,
@@ -289,7 +288,7 @@ def _question(question: OpenQuestion) -> Record:
         "tool": one_line(question.name),
         "asks": asker_of(question),
         "agent": "" if question.agent in ("", MAIN) else one_line(question.agent),
-        "body": markup.diff(body) if is_change else _whole(body, is_code=is_about_call),
+        "body": markup.diff(body) if question.is_diff else _whole(body, is_code=is_about_call),
         "warnings": [unabridged(each) for each in question.warnings],
         "reason": unabridged(question.reason),
         "choices": _choices(question, with_network=False),

@@ -2,7 +2,8 @@
 
 In a question nothing that a shell would run may stand behind a placeholder. So what others made known hides nothing there: no value of a
 project, a plugin, an editor or a server, nothing that was learned in the session, and no frame of a key, which any text can have. What
-hides is one word of plain signs: a secret of the person's own, or a token of a published format.
+hides is one word of plain signs: a secret of the person's own, or a token of a published format. It is looked for only in the text as it
+stands: what is encoded would hide all that was encoded along with it. A placeholder of a long token says how long it is.
 """
 
 import re
@@ -93,7 +94,9 @@ _PLAIN_WORD = lazy(rb"[A-Za-z0-9_.~%+=/:@,-]+")
 #: A name or value in JSON: what is between its quotes, or a number.
 _LEAF = lazy(r'"([^"\\]*(?:\\.[^"\\]*)*)"|-?[0-9][0-9.eE+-]*')
 _ESCAPE = lazy(r"(?:\\u[dD][89abAB]..)?\\(?:u....|.)")
-_PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}\]")
+_PLACEHOLDER = lazy(rb"\[ybs:secret:([a-z0-9-]{1,40})#\d{1,6}(?:, [\d,]{1,9} characters)?\]")
+#: A longer token may have a payload, in characters: a question says how much it hides.
+_LONGEST_PLAIN = 100
 
 
 class _Text(Struct):
@@ -119,13 +122,14 @@ class _Search:
         """Return the secrets of a text."""
         found: list[Span] = []
         layer = [_Text(with_other_marks(data))]
-        for depth in range(_DEPTH + 1):
+        deepest = 0 if self._is_question else _DEPTH
+        for depth in range(deepest + 1):
             inner: list[_Text] = []
             for text in layer:
                 cores = cores_in(text.data)
                 spans = self._spans_in(text, cores)
                 found += filter(None, (self._in_source(text, span) for span in spans))
-                if depth < _DEPTH:
+                if depth < deepest:
                     inner += self._underneath(text, cores)
             layer = self._within_room(inner) if depth else inner
         return found
@@ -305,11 +309,18 @@ class Firewall:
         pieces: list[str] = []
         end = 0
         for finding in findings:
-            placeholder = self.vault.placeholder(finding.kind, text[finding.start : finding.end])
-            self.report.add(finding.kind, place, placeholder)
+            placeholder = self._placeholder(finding.kind, text[finding.start : finding.end], place)
             pieces += (text[end : finding.start], placeholder)
             end = finding.end
         return "".join((*pieces, text[end:])) if pieces else text
+
+    def _placeholder(self, kind: str, secret: str, place: str) -> str:
+        """Return what takes the place of a secret, and report it."""
+        placeholder = self.vault.placeholder(kind, secret)
+        self.report.add(kind, place, placeholder)
+        if self._hides_code or len(secret) <= _LONGEST_PLAIN:
+            return placeholder
+        return f"{placeholder[:-1]}, {len(secret):,} characters]"
 
     def mask_json(self, raw: Raw, place: str = "") -> Raw:
         """Mask the texts in a piece of JSON after decoding them, and what is found in its own text; the same piece where nothing was masked."""
@@ -365,8 +376,7 @@ class Firewall:
             secret = "\n".join(said for *_, said, _ in parts)
             if not parts or self._allowed.holds(secret):
                 continue
-            placeholder = self.vault.placeholder(finding.kind, secret)
-            self.report.add(finding.kind, place, placeholder)
+            placeholder = self._placeholder(finding.kind, secret, place)
             for start, end, _, quote in parts:
                 pieces += (text[done:start], quote, placeholder, quote)
                 done = end
@@ -386,8 +396,8 @@ class Firewall:
             parts = [*_parts_of(finding, sizes)]
             if len(parts) < 2:
                 continue
-            placeholder = self.vault.placeholder(finding.kind, whole[finding.start : finding.end])
-            self.report.add(finding.kind, place, placeholder)
+            secret = whole[finding.start : finding.end]
+            placeholder = self._placeholder(finding.kind, secret, place)
             for index, start, end in parts:
                 text = texts[order[index]]
                 texts[order[index]] = text[:start] + placeholder + text[end:]

@@ -51,9 +51,6 @@ class FirewallToolbox(ToolboxWrapper):
                 is_refused=True,
                 summary="refused: it holds the placeholder of a secret",
             )
-        if call.name == "git":  # its text is kept in every copy of the repository
-            arguments = self.firewall.mask_json(restored.arguments, "a call of git")
-            restored = replace(restored, arguments=arguments)
         live = _Live(self.firewall, call, emit)
         try:
             result = await self._toolbox.run(restored, live)

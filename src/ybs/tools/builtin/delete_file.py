@@ -56,12 +56,13 @@ class DeleteFile(BuiltInTool):
         try:
             with self.workspace.roots.held(path) as place:
                 status = _status(place, shown)
-                body = _body(place, status, shown)
+                kind = _kind(place, status)
+                body = kind or text_diff(read_bytes(place, shown)[0], b"", shown).text
         except OSError as error:
             raise failure(error, shown) from error
         self._shown[arguments] = _mark(status)
         paths = (shown_name(str(path)),)
-        return Preview(title=f"Delete {quoted(shown)}", body=body, is_diff=True, paths=paths)
+        return Preview(title=f"Delete {quoted(shown)}", body=body, is_diff=not kind, paths=paths)
 
     async def run(
         self, arguments: DeleteFileArguments, print_live: Callable[[str], None]
@@ -105,10 +106,6 @@ def _status(place: OpenEntry, shown: str) -> os.stat_result:
     if stat.S_ISDIR(status.st_mode):
         raise ToolError(f"{shown} is a folder; delete_file deletes files only")
     return status
-
-
-def _body(place: OpenEntry, status: os.stat_result, shown: str) -> str:
-    return _kind(place, status) or text_diff(read_bytes(place, shown)[0], b"", shown).text
 
 
 def _change(place: OpenEntry, status: os.stat_result, shown: str) -> FileChange:

@@ -57,6 +57,10 @@ class WorkTree:
         self._told.add(said)
         return f" {said}"
 
+    def message_of(self, arguments: "GitArguments") -> str:
+        """Return the text of a call without secrets: it is kept in every copy of the repository."""
+        return plain_message(self._workspace.mask(arguments.text or ""))
+
     @property
     def top(self) -> str:
         """The top of the work tree."""
@@ -261,7 +265,7 @@ class GitPlan(Struct, frozen=True, kw_only=True):
 
 async def plan_of(tree: WorkTree, arguments: "GitArguments") -> GitPlan:
     """Plan a call. Raises ToolError where it cannot work anyway; it changes nothing."""
-    action, text = arguments.action or "status", plain_message(arguments.text or "")
+    action, text = arguments.action or "status", tree.message_of(arguments)
     paths = arguments.paths or ()
     if action in _READING:
         tree.scope(paths)
@@ -350,7 +354,7 @@ async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
 
 async def done(tree: WorkTree, arguments: "GitArguments", plan: GitPlan) -> str:
     """Do what was planned and say what came of it. Raises ToolError."""
-    git, text, paths = tree.git, plain_message(arguments.text or ""), arguments.paths or ()
+    git, text, paths = tree.git, tree.message_of(arguments), arguments.paths or ()
     files = tree.listed(plan.names)
     match plan.action:
         case "branch":

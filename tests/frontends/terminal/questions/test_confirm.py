@@ -152,7 +152,9 @@ def test_a_question_of_a_sub_agent_names_it_and_the_home_folder_is_the_sessions(
 
 def test_a_write_is_shown_as_its_diff() -> None:
     body = "--- a.py\n+++ a.py\n@@ -1 +1 @@\n-old\n+new"
-    question = question_of("write_file", "write", body, title="Write a.py (+1 -1)", path="a.py")
+    question = question_of(
+        "write_file", "write", body, is_diff=True, title="Write a.py (+1 -1)", path="a.py"
+    )
     assert drawn(question) == (
         "? write_file wants to write a.py (+1 -1), in /srv/shop:\n\n    1 -old\n    1 +new"
     )
@@ -174,7 +176,7 @@ def test_of_a_note_and_of_a_message_no_line_is_folded(height: int) -> None:
         shown = drawn(question, height=height)
         assert [line for line in lines if line not in shown] == []
         assert "ctrl-o" not in shown
-        assert "(70 lines above)" in " ".join(shown.split())
+        assert "(71 lines above)" in " ".join(shown.split())
 
 
 NEW_FILE = "--- /dev/null\n+++ a.py\n@@ -0,0 +1,400 @@\n" + "\n".join(f"+l{n}" for n in range(400))
@@ -182,7 +184,9 @@ NEW_FILE = "--- /dev/null\n+++ a.py\n@@ -0,0 +1,400 @@\n" + "\n".join(f"+l{n}" f
 
 @every_row("height", [10, 24, 50])
 def test_a_change_is_folded_so_that_its_beginning_stays_on_the_screen(height: int) -> None:
-    question = question_of("write_file", "write", NEW_FILE, title="Write a.py", path="a.py")
+    question = question_of(
+        "write_file", "write", NEW_FILE, is_diff=True, title="Write a.py", path="a.py"
+    )
     lines = drawn(question, height=height).split("\n")
     assert lines[0].startswith("? write_file wants to write a.py")
     assert lines[2] == "      1 +l0"
@@ -193,7 +197,9 @@ def test_a_change_is_folded_so_that_its_beginning_stays_on_the_screen(height: in
 
 def test_what_a_deletion_takes_away_is_drawn_as_a_diff() -> None:
     gone = "--- a.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-import os\n-x = 1"
-    question = question_of("delete_file", "delete", gone, title="Delete a.py", path="a.py")
+    question = question_of(
+        "delete_file", "delete", gone, is_diff=True, title="Delete a.py", path="a.py"
+    )
     assert drawn(question).split("\n")[1:] == ["", "    1 -import os", "    2 -x = 1"]
     other = question_of("git", "delete", "--- a.py\nrestored", title="Restore a.py")
     assert "    --- a.py" in drawn(other)
@@ -723,7 +729,9 @@ async def test_questions_of_parallel_calls_come_one_after_the_other_and_are_coun
 
 @pytest.mark.integration
 async def test_what_a_question_folds_is_drawn_whole_by_its_key_and_nothing_comes_between() -> None:
-    question = question_of("write_file", "write", NEW_FILE, title="Write a.py", path="a.py")
+    question = question_of(
+        "write_file", "write", NEW_FILE, is_diff=True, title="Write a.py", path="a.py"
+    )
 
     async def works(session: FakeSession) -> None:
         asked = asyncio.ensure_future(session.confirm(question))
@@ -752,7 +760,7 @@ async def test_what_a_question_folds_is_drawn_whole_by_its_key_and_nothing_comes
 @pytest.mark.integration
 def test_a_body_longer_than_a_screen_is_whole_counted_and_named_again_below_it() -> None:
     body = "\n".join(["--- a", "+++ a", "@@ -1 +1,5000 @@", *(f"+line {n}" for n in range(5000))])
-    question = question_of("write_file", "write", body, title="Write a (+5000 -0)")
+    question = question_of("write_file", "write", body, is_diff=True, title="Write a (+5000 -0)")
     lines = drawn(question).split("\n")
     assert sum("+line " in line for line in lines) == 5000
     assert lines[-1] == "? write_file wants to write a (+5000 -0), in /srv/shop (5,000 lines above)"

@@ -425,12 +425,8 @@ def _title(text: str, width: int, paint: Paint) -> list[str]:
 
 def _body(question: Question, width: int, canvas: Canvas, most: int) -> list[str]:
     body, paint, signs = question.preview.body, canvas.paint, canvas.signs
-    is_removal = question.effect == "delete" and body.partition("\n")[2].startswith(
-        "+++ /dev/null\n"
-    )
-    if question.effect in ("write", "edit") or is_removal:
+    if question.preview.is_diff:  # nothing else is shortened
         lines = diff_lines(body, width, paint, signs) if body else []
-        most = most if body.startswith("--- ") else 0  # only the change of a file is shortened
         above, hidden, below = short_diff(lines, body, most) if most else (lines, 0, [])
         left_out = f"    {hidden_text(hidden, signs)}   {UNFOLD_KEY} shows all"
         return [*above, *[paint.dim(left_out)] * bool(hidden), *below]
