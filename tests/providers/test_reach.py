@@ -13,6 +13,7 @@ from raw_http import Scripted, http
 from hosts import this_host
 from scripted import OllamaServer, OpenAIServer
 from ybs.config.host import Host
+from ybs.config.key_store import SAVED, keep_key
 from ybs.config.schema import Config, Endpoint, LlmSettings
 from ybs.core.errors import AuthError
 from ybs.providers import reachable as reach
@@ -25,7 +26,7 @@ from ybs.providers.reachable import (
     look_at_model,
     models_here,
 )
-from ybs.providers.registry import Provider, open_model
+from ybs.providers.registry import Provider, chosen_provider, client_of, open_model
 
 Serve = Callable[..., Awaitable[Scripted]]
 JSON = "application/json"
@@ -59,6 +60,22 @@ async def test_what_a_provider_elsewhere_lacks_is_known_without_asking_it() -> N
         (await state_of("nobody", Config()), ("unusable", "")),
     ]
     assert [found for found, _ in rows] == [expected for _, expected in rows]
+
+
+async def test_the_key_that_is_told_is_the_one_that_is_sent() -> None:
+    far, saved = "https://models.example.org/v1", "s" * 24
+    both, alone = chosen("openai", endpoint=far), Config(llm=LlmSettings(endpoint=far))
+    assert await state_of("openai", both, OPENAI_API_KEY=KEY) == ("keyed", "OPENAI_API_KEY")
+    assert await state_of("openai", alone, OPENAI_API_KEY=KEY) == ("unasked", "")
+    keep_key(this_host(), "openai", "models.example.org", saved)
+    for config in (both, alone):
+        assert await state_of("openai", config, OPENAI_API_KEY=KEY) == ("keyed", SAVED)
+        client = client_of(Host.of({**os.environ, "OPENAI_API_KEY": KEY}), named(config), config)
+        assert client._secret == saved
+
+
+def named(config: Config) -> Provider:
+    return chosen_provider(this_host(), config)
 
 
 async def test_a_secret_in_an_address_is_not_passed_on() -> None:

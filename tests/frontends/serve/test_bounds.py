@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from ybs.config.schema import SafetySettings
+from ybs.core.events import StateChanged
 from ybs.frontends.serve import bounds as bounds_module
 from ybs.frontends.serve.bounds import (
     bounded,
@@ -18,6 +19,8 @@ from ybs.frontends.serve.bounds import (
     strictest,
     tightened,
 )
+from ybs.frontends.serve.protocol import Opening
+from ybs.frontends.serve.sessions import opened_again
 from ybs.security.policy.rules import PolicyRule
 from ybs.session.bounds import in_force
 from ybs.session.options import Options
@@ -84,6 +87,18 @@ async def test_an_option_is_no_looser_but_may_say_where_words_go(
     config = load_settings(options).config
     assert (config.llm.provider, config.agent.max_cost_usd) == ("ollama", 1.0)
     assert options.add_dirs == (project / "in",)
+
+
+def test_an_address_that_was_named_alone_is_opened_alone_again():
+    """Named with a provider now it would get the key in that one's variable."""
+    alone = Opening(folder="/p", endpoint="http://127.0.0.1:1/v1", model="a")
+    before = StateChanged(mode="ask", provider="openai", model="a")
+    again = opened_again(alone, before, replace(before, model="b"))
+    assert again == replace(alone, model="b")
+    both = replace(alone, provider="openai")
+    assert opened_again(both, before, replace(before, model="b")) == replace(both, model="b")
+    other = opened_again(both, before, replace(before, provider="ollama", model="q"))
+    assert (other.provider, other.model, other.endpoint) == ("ollama", "q", None)
 
 
 async def test_what_was_changed_in_a_session_bounds_it_and_can_be_changed_again(project: Path):

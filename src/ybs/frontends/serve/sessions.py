@@ -147,7 +147,8 @@ class HostedSession:
         elif isinstance(event, StateChanged):
             is_saved = bool(self.session.journal.path)  # what is not saved is not taken up
             self.name = event.name if is_saved else ""
-            self.kept = replace(self.kept, opening=self._opening_of(event))
+            opening = opened_again(self.kept.opening, self._state, event)
+            self._state, self.kept = event, replace(self.kept, opening=opening)
 
     def _note(self) -> None:
         """Have it written down where what is kept of it has changed: a command changes bounds without an event."""
@@ -156,25 +157,24 @@ class HostedSession:
             self._noted = self.name, self.kept
             self._changed()
 
-    def _opening_of(self, state: StateChanged) -> wire.Opening:
-        """Return how the session is opened again: as it was, with what the person has chosen since."""
-        before, opening = self._state, self.kept.opening
-        self._state = state
-        if not before.mode:  # the first
-            return opening
-        if state.mode != before.mode:
-            opening = replace(opening, mode=state.mode or None)
-        if (state.provider, state.model) != (before.provider, before.model):
-            model = None if state.provider == AUTO else state.model
-            endpoint = opening.endpoint if state.provider == before.provider else None
-            # An address that was named alone is not named with a provider now, whose key would go there.
-            provider = opening.provider if endpoint else state.provider
-            opening = replace(opening, provider=provider, model=model, endpoint=endpoint)
-        return opening
-
     def _keep(self, tries: int) -> None:
         self.kept = replace(self.kept, tries=tries)
         self._note()
+
+
+def opened_again(opening: wire.Opening, before: StateChanged, state: StateChanged) -> wire.Opening:
+    """Return how a session is opened again: as it was, with what the person has chosen since."""
+    if not before.mode:  # the first
+        return opening
+    if state.mode != before.mode:
+        opening = replace(opening, mode=state.mode or None)
+    if (state.provider, state.model) != (before.provider, before.model):
+        model = None if state.provider == AUTO else state.model
+        endpoint = opening.endpoint if state.provider == before.provider else None
+        # An address that was named alone is not named with a provider now, whose key would go there.
+        provider = opening.provider if endpoint else state.provider
+        opening = replace(opening, provider=provider, model=model, endpoint=endpoint)
+    return opening
 
 
 class HostedSessions:
