@@ -291,11 +291,11 @@ def test_what_changed_in_it_is_told_but_for_what_git_does(home):
     put(home / ".gitconfig", "[core]\n\thooksPath = ~/hooks\n")
     put(home / "hooks/pre-commit", "x")
     put(home / "hooks/.git/config", "x")
-    files = AutorunFiles(host_at(home), [str((home / "hooks").resolve())])
-    assert files.look() == []
+    files, folders = AutorunFiles(host_at(home)), [str((home / "hooks").resolve())]
+    assert files.look(folders) == []
     put(home / "hooks/pre-commit", "evil")
     put(home / "hooks/.git/index", "y")
-    assert [each.path.rpartition("/")[2] for each in files.look()] == ["pre-commit"]
+    assert [each.path.rpartition("/")[2] for each in files.look(folders)] == ["pre-commit"]
 
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")

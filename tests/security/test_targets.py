@@ -38,12 +38,12 @@ def held(folder: Path) -> set[str]:
 
 def changed(folder: Path, *files: str) -> set[str]:
     """Return what is named after these files were written."""
-    watch = AutorunFiles(this_host(), [str(folder)])
-    watch.look()
+    watch = AutorunFiles(this_host())
+    watch.look([str(folder)])
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("evil")
-    return {os.path.relpath(each.path, folder) for each in watch.look()}
+    return {os.path.relpath(each.path, folder) for each in watch.look([str(folder)])}
 
 
 def repository(folder: Path, config: str = "") -> Path:
@@ -404,13 +404,15 @@ def test_a_folder_of_path_that_is_a_link_out_is_not_the_projects(in_path: Path, 
     (in_path / "bin").rmdir()
     filled(tmp_path / "elsewhere", "git")
     linked(in_path, "bin", str(tmp_path / "elsewhere"))
-    watch = AutorunFiles(this_host(), [str(in_path)])
-    watch.look()
+    watch = AutorunFiles(this_host())
+    watch.look([str(in_path)])
     (tmp_path / "elsewhere/git").write_text("mine")
-    assert watch.look() == []
+    assert watch.look([str(in_path)]) == []
     (in_path / "bin").unlink()
     filled(in_path, "bin/git")
-    assert [(each.path, each.is_new) for each in watch.look()] == [(f"{in_path}/bin/git", True)]
+    assert [(each.path, each.is_new) for each in watch.look([str(in_path)])] == [
+        (f"{in_path}/bin/git", True)
+    ]
 
 
 def test_relative_folders_of_path_hang_on_the_project(project, tmp_path, monkeypatch):
