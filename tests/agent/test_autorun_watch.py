@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def planting(*paths: str, text: str = "evil") -> str:
 
 
 def notices(events: RecordedEvents) -> list[str]:
-    return [each.text for each in events.of(Noticed) if "A command" in each.text]
+    return [each.text for each in events.of(Noticed) if re.match("A (command|hook)", each.text)]
 
 
 def named_in(text: str) -> set[str]:
@@ -170,6 +171,100 @@ async def test_a_command_without_a_sandbox_is_looked_after_as_well(open_session:
     said = await told(open_session, "echo x > .envrc", mode="bypass", sandbox=False)
     assert [named_in(each) for each in said] == [{".envrc"}]
     assert said[0].startswith("A command left files")
+
+
+REPOSITORY = "mkdir -p docs/.git/objects docs/.git/refs; echo x > docs/.git/HEAD"
+
+
+async def hooked(open_session: Open, event: str, command: str, *script: Any) -> list[str]:
+    """Return what is told of what a hook leaves that runs in the sandbox."""
+    hook = {"type": "command", "command": command, "sandbox": True}
+    hooks = {event: [{"hooks": [hook]}]}
+    async with OpenAIServer([*script, "done"]) as server:
+        mode = "bypass" if len(script) > 1 else "plan" if not script else "accept-edits"
+        options = {"mode": mode, "sandbox": True, "overrides": {"hooks": hooks}}
+        session, events = open_session(server, **options)
+        async with session:
+            await session.send("go on")
+    return notices(events)
+
+
+@pytest.mark.parametrize(
+    ("event", "script"),
+    [
+        ("PostToolUse", [call("write_file", path="a", content="x")]),
+        ("PostToolUse", [call("write_file", path="a", content="x"), call("list_files")]),
+        *((event, []) for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")),
+    ],
+)
+async def test_what_a_hook_in_the_sandbox_leaves_is_named(open_session: Open, event, script):
+    sandboxed()
+    left = f"[ -e docs/.git ] || {{ {REPOSITORY}; {planting('.vscode/tasks.json')}; }}"
+    files, repositories = await hooked(open_session, event, left, *script)
+    assert named_in(files) == {".vscode/tasks.json"}
+    assert named_in(repositories) == {"docs/.git"}
+    assert files.startswith("A hook, a server, or somebody else meanwhile, left files")
+
+
+async def test_what_a_hook_leaves_is_named_before_the_next_command(open_session: Open):
+    sandboxed()
+    script = [call("write_file", path="a", content="x"), call("run_shell", command="ls")]
+    hook = "[ -e .envrc ] || echo x > .envrc"
+    (said,) = await hooked(open_session, "PostToolUse", hook, *script)
+    assert named_in(said) == {".envrc"}
+    assert said.startswith("A hook, ")
+
+
+async def test_what_a_file_tool_writes_was_asked_about_and_is_not_named(
+    open_session: Open, project: Path
+):
+    sandboxed()
+    writes = [call("write_file", path=path, content="x") for path in (".envrc", "AGENTS.md")]
+    hook = "[ -e AGENTS.md ] && echo evil > .vimrc; true"
+    (said,) = await hooked(open_session, "PostToolUse", hook, *writes)
+    assert named_in(said) == {".vimrc"}
+    ran = call("run_shell", command="true")
+    said = await told_of(open_session, [ran, *writes, ran])
+    assert said == []
+
+
+async def told_of(open_session: Open, script: list[Any]) -> list[str]:
+    async with OpenAIServer([*script, "done"]) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+        async with session:
+            await session.send("go on")
+    return notices(events)
+
+
+@pytest.mark.timeout(60)
+async def test_what_a_server_that_may_change_the_project_leaves_is_named(open_session: Open):
+    sandboxed()
+    leaves = 'echo x > "$YBS_PROJECT_DIR/.envrc"'
+    server = {"command": "sh", "args": ["-c", leaves], "project": "write"}
+    async with OpenAIServer(["done"]) as model:
+        options = {"sandbox": True, "overrides": {"mcpServers": {"a": server}}}
+        session, events = open_session(model, **options)
+        async with session:
+            await session.send("go on")
+    (said,) = notices(events)
+    assert named_in(said) == {".envrc"}
+
+
+async def test_a_folder_that_was_added_is_looked_at(open_session: Open, tmp_path: Path):
+    sandboxed()
+    added = tmp_path / "added"
+    added.mkdir()
+    (added / "old.code-workspace").write_text("mine")
+    commands = ("true", f"echo x > {added}/.envrc")
+    script = [each for command in commands for each in (call("run_shell", command=command), "done")]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+        async with session:
+            await session.send("go on")
+            await session.handle(f"/add-dir {added}")
+            await session.send("go on")
+    (said,) = notices(events)
+    assert named_in(said) == {f"{added}/.envrc"}
 
 
 async def test_a_command_of_the_person_is_looked_after_as_well(open_session: Open):

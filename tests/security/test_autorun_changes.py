@@ -15,7 +15,7 @@ def looked(files: AutorunFiles, project: Path) -> list[tuple[str, str]]:
     index._took = 0.0  # pyright: ignore[reportPrivateUsage] - however slow the machine is
     return [
         (os.path.relpath(each.path, project), "new" if each.is_new else "changed")
-        for each in files.look()
+        for each in files.look([str(project)])
     ]
 
 
@@ -28,8 +28,8 @@ def files(project: Path) -> AutorunFiles:
     (project / "sub/.git/config").write_text("c")
     (project / "tree").mkdir()
     (project / "tree/.git").write_text("gitdir: x")
-    made = AutorunFiles(this_host(), [str(project)])
-    assert made.look() == []
+    made = AutorunFiles(this_host())
+    made.begin([str(project)])
     return made
 
 
@@ -88,7 +88,10 @@ def test_a_repository_is_told_from_a_file(files: AutorunFiles, project: Path):
     (project / "sub/.git/config").write_text("evil")
     (project / ".envrc").write_text("evil")
     autorun_changes.index_of(str(project))._took = 0.0  # pyright: ignore[reportPrivateUsage]
-    found = {os.path.relpath(each.path, project): each.is_repository for each in files.look()}
+    found = {
+        os.path.relpath(each.path, project): each.is_repository
+        for each in files.look([str(project)])
+    }
     assert found == {"sub/.git": True, ".envrc": False}
 
 
@@ -158,4 +161,34 @@ def test_what_a_quick_command_leaves_in_a_project_that_is_slow_to_look_through_i
     index._took = 1_000.0  # pyright: ignore[reportPrivateUsage]
     (project / "deep").mkdir()
     (project / "deep" / ".envrc").write_text("x")
-    assert [each.path for each in files.look()] == [f"{project}/deep/.envrc"]
+    assert [each.path for each in files.look([str(project)])] == [f"{project}/deep/.envrc"]
+
+
+def test_a_folder_that_is_added_later_is_looked_at_from_then_on(
+    files: AutorunFiles, project: Path, tmp_path: Path
+):
+    folders = [str(project), str(tmp_path / "more")]
+    for name in ("more/old/.envrc", "more/AGENTS.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (project / ".envrc").write_text("b")
+    assert [each.path for each in files.look(folders)] == [f"{project}/.envrc"]
+    (tmp_path / "more/.envrc").write_text("evil")
+    (tmp_path / "more/AGENTS.md").write_text("evil")
+    found = {each.path.rpartition("/")[2]: each.is_new for each in files.look(folders)}
+    assert found == {".envrc": True, "AGENTS.md": False}
+    files.begin([str(project)])
+    assert files.look(folders) == []
+
+
+def test_what_was_judged_is_known_as_it_is_then(files: AutorunFiles, project: Path):
+    (project / ".envrc").write_text("b")
+    (project / "CLAUDE.md").write_text("b")
+    files.accept([f"{project}/.envrc", f"{project}/CLAUDE.md", f"{project}/gone"])
+    assert looked(files, project) == []
+    (project / "CLAUDE.md").write_text("evil")
+    assert looked(files, project) == [("CLAUDE.md", "changed")]
+    other = AutorunFiles(this_host())
+    other.accept([f"{project}/.envrc"])
+    other.begin([str(project)])
+    assert looked(other, project) == []

@@ -80,6 +80,8 @@ def test_each_setting_that_runs_something_of_the_project_is_read(repository, key
         ("alias.st", "!python3 -c 'exec(open(\"HOME/project/run.py\").read())'", "run.py"),
         ("alias.st", "!cd ~/project/tools && python3 -m deep.run", "tools/deep/run.py"),
         ("alias.st", "!cd tools && ./more.sh", "tools/more.sh"),
+        ("alias.st", "!cd ~ && ./project/run.py", "run.py"),
+        ("alias.st", "!cd; sh linked/tools/more.sh", "tools/more.sh"),
         ("alias.st", "!(./run.py)", "run.py"),
         ("alias.st", "!$(git rev-parse --show-toplevel)/run.py", "run.py"),
         ("alias.st", "!cd ${GIT_PREFIX:-.} && $(git root)/run.py", "run.py"),

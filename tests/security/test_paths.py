@@ -270,6 +270,10 @@ def test_where_the_home_folder_is_the_project_what_is_started_from_there_is_name
         "npm/lib/claude/cli.js": "npm",
         "tools/run": "tools/run",
         ".bashrc": ".bashrc",
+        "Library/LaunchAgents/x.plist": "Library",
+        "library/Application Support/Code/User/tasks.json": "library",
+        "snap/code/current/.config/x": "snap",
+        "work/Library/x": "",
         "tools/new": "",
         "notes.txt": "",
     }

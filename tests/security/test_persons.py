@@ -85,7 +85,11 @@ def named(home: Path, root: Path, **variables: str) -> list[str]:
         (SETTINGS, server("python3", "HOME/work/here/server.py"), "server.py"),
         (SETTINGS, server("uv", "--directory", "HOME/work/here", "run", "server.py"), "server.py"),
         (SETTINGS, server("python3", "server.py", cwd="~/work/here"), "server.py"),
-        (SETTINGS, server("python3", "-m", "lib.tool", env={"P": "HOME/work/here"}), "lib/tool.py"),
+        (
+            SETTINGS,
+            server("python3", "-m", "lib.tool", env={"P": "HOME/work/here"}),
+            "lib.tool lib/tool.py",
+        ),
         (SETTINGS, server("python3", "-u", "HOME/work/here/pkg"), "pkg/__main__.py pkg/index.js"),
         (SETTINGS, {"profiles": {"x": server("~/work/here/check.sh")}}, "check.sh"),
         (SETTINGS, {"context": {"system_prompt_file": "~/work/here/README.md"}}, "README.md"),
@@ -95,11 +99,35 @@ def named(home: Path, root: Path, **variables: str) -> list[str]:
             {"a": [*(f"/none/{n}" for n in range(2_100)), "~/work/here/check.sh"]},
             "check.sh",
         ),
-        # Folders of data, other words, and what a project's own entry would mean.
+        # What a shell's words run where it starts in the project, as with the trust.
+        (HOOKS, hook("python3 lib/tool.py; ./check.sh; cat README.md"), "check.sh lib/tool.py"),
+        (HOOKS, hook("cd lib && ./tool.py --x README.md"), "lib/tool.py"),
+        (
+            HOOKS,
+            hook("(cd lib; ls); env A=1 sh check.sh README.md"),
+            "check.sh lib/check.sh",
+        ),
+        (HOOKS, hook("[ -f lib/tool.py ] && . lib/tool.py || ./gone.sh"), "gone.sh lib/tool.py"),
+        (HOOKS, hook("for f in lib/*.py; do python3 $f; done"), "lib lib/tool.py"),
+        (HOOKS, hook("./lib; ."), ""),
+        (SETTINGS, server("python3", "server.py", "README.md"), "server.py"),
+        (SETTINGS, {"providers": {"a": {"command": ["./check.sh", "README.md"]}}}, "check.sh"),
+        (SETTINGS, {"agents": {"a": {"args": ["server.py"], "command": "node"}}}, "server.py"),
+        # What is named from the home folder, however a program goes there.
+        (HOOKS, hook("cd ~ && ./work/here/check.sh"), "check.sh"),
+        (HOOKS, hook("cd; work/here/check.sh"), "check.sh"),
+        (HOOKS, hook("pushd ~ ; sh work/here/made-later.sh"), "made-later.sh"),
+        (HOOKS, hook("sh<~/work/here/check.sh"), "check.sh"),
+        (HOOKS, hook("${X:-~}/work/here/check.sh"), "check.sh work/here/check.sh"),
+        (HOOKS, hook("$(echo ~)/work/here/check.sh"), "check.sh work/here/check.sh"),
+        # Folders of data, other words, and what a runner is given.
         (SETTINGS, server("npx", "-y", "files", "HOME/work/here", "HOME/work/here/pkg"), ""),
         (SETTINGS, server("node", "/opt/files.js", "HOME/work/here/pkg"), ""),
-        (HOOKS, hook("python3 lib/tool.py; ./check.sh; cat README.md"), ""),
-        (HOOKS, hook("cd /usr/bin && ./check.sh 'it''s"), ""),
+        (HOOKS, hook("make check.sh; npm run lib/tool.py; npx files README.md"), ""),
+        (SETTINGS, {"mcpServers": {"a": {"command": "npx", "args": ["check"]}}}, ""),
+        (SETTINGS, {"llm": {"model": "lib/tool.py"}, "env": {"A": "lib/tool.py"}}, ""),
+        (HOOKS, hook("cd /usr/bin && ./check.sh"), ""),
+        (HOOKS, hook("'it''s"), ""),
         (HOOKS, {"permissions": {"allow": ["Bash(git diff:*)", "Edit(~/work/here/check.sh)"]}}, ""),
         (SETTINGS, {"safety": {"allow": ["edit_file(~/work/here/check.sh)"]}}, ""),
         (HOOKS, "{", ""),
@@ -263,14 +291,23 @@ def test_what_changed_in_it_is_told_but_for_what_git_does(home):
     put(home / ".gitconfig", "[core]\n\thooksPath = ~/hooks\n")
     put(home / "hooks/pre-commit", "x")
     put(home / "hooks/.git/config", "x")
-    files = AutorunFiles(host_at(home), [str((home / "hooks").resolve())])
-    assert files.look() == []
+    files, folders = AutorunFiles(host_at(home)), [str((home / "hooks").resolve())]
+    assert files.look(folders) == []
     put(home / "hooks/pre-commit", "evil")
     put(home / "hooks/.git/index", "y")
-    assert [each.path.rpartition("/")[2] for each in files.look()] == ["pre-commit"]
+    assert [each.path.rpartition("/")[2] for each in files.look(folders)] == ["pre-commit"]
 
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
+
+
+def test_what_a_hook_runs_of_an_environment_is_asked_about_and_can_be_made_anew(home, here):
+    put(here / ".venv/bin/ruff", "x")
+    put(home / HOOKS, hook(".venv/bin/ruff format; ./check.sh"))
+    roots = Roots(host_at(home), here)
+    for name in (".venv/bin/ruff", "check.sh"):
+        assert roots.autorun_part(here / name) == name
+    assert protected(host_at(home), str(here)) == [f"{here}/check.sh"]
 
 
 @on_linux
@@ -278,13 +315,13 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs
 def test_commands_cannot_write_it(make, home: Path, here: Path):
     link(home, ".claude/hooks/check", here / "check.sh")
     link(home, ".config/ybs/commands/deep/a.md", here / "README.md")
-    put(home / HOOKS, hook("~/.claude/hooks/check"))
+    put(home / HOOKS, hook("~/.claude/hooks/check; ./pkg/__main__.py"))
     put(home / SETTINGS, server("uv", "--directory", str(here), "run", "lib/tool.py"))
     tried = "; ".join(f"(echo evil > {name})" for name in SCRIPTS)
     moved = "mv lib other; mkdir lib; echo evil > lib/tool.py"
     run(make(here, home), f"{tried}; {moved}; true", here)
     assert {name for name in SCRIPTS if (here / name).read_text() == "x"} == {
-        *("check.sh", "README.md", "lib/tool.py")
+        *("check.sh", "README.md", "lib/tool.py", "pkg/__main__.py")
     }
 
 
@@ -322,13 +359,18 @@ async def edited(folder: Path, name: str, old: str, mode: str) -> bool:
         ("hooks", "pre-commit", "x"),
         (".claude", "settings.json", "timeout"),
         ("work/here", "lib/tool.py", "x"),
+        ("work/here", "pkg/index.js", "x"),
+        ("work/here", "pkg/__main__.py", "x"),
         ("work/here", "free.py", "x"),
     ],
 )
 async def test_no_file_tool_edits_it_unasked(home: Path, here: Path, mode, folder, name, old):
     link(home, ".claude/hooks/check", here / "check.sh")
     link(home, ".config/ybs/commands/a.md", here / "README.md")
-    put(home / HOOKS, hook("~/.claude/hooks/check"))
+    put(
+        home / HOOKS,
+        hook("~/.claude/hooks/check; ./pkg/index.js; cd ~ && work/here/pkg/__main__.py"),
+    )
     put(home / SETTINGS, {"mcpServers": {"a": {"command": "true", "args": [f"{here}/server.py"]}}})
     (home / SETTINGS).chmod(0o600)
     put(home / "hooks/pre-commit", "x")

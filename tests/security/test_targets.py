@@ -38,12 +38,12 @@ def held(folder: Path) -> set[str]:
 
 def changed(folder: Path, *files: str) -> set[str]:
     """Return what is named after these files were written."""
-    watch = AutorunFiles(this_host(), [str(folder)])
-    watch.look()
+    watch = AutorunFiles(this_host())
+    watch.look([str(folder)])
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("evil")
-    return {os.path.relpath(each.path, folder) for each in watch.look()}
+    return {os.path.relpath(each.path, folder) for each in watch.look([str(folder)])}
 
 
 def repository(folder: Path, config: str = "") -> Path:
@@ -259,6 +259,20 @@ def test_what_other_links_of_such_names_lead_to_is_asked_about_and_named_and_sta
         (".envrc", "dotenv_if_exists .env.local", ".env.local"),
         (".envrc", 'eval "$(./s/x.sh --y)"', "s/x.sh"),
         (".envrc", "A=$(python3 -I s/x.py)", "s/x.py"),
+        (".envrc", 'eval "$(/usr/bin/php s/x.php)"', "s/x.php"),
+        (".envrc", 'eval "$(deno run -A s/x.ts)"', "s/x.ts"),
+        (".envrc", 'eval "$(cat s/x.sh)"', "s/x.sh"),
+        (".envrc", "cat s/x.sh | bash", "s/x.sh"),
+        (".envrc", "env FOO=1 python3 -X dev s/x.py", "s/x.py"),
+        (".envrc", 'FOO=1 "./s/x.sh"', "s/x.sh"),
+        (".envrc", "bash -euo pipefail s/x.sh", "s/x.sh"),
+        (".envrc", "python3 - y < s/x.py", "s/x.py"),
+        (".envrc", "uv run x.py", "x.py"),
+        (".envrc", "builtin source -- s/x.sh", "s/x.sh"),
+        (".envrc", 'for f in s/x.sh; do . "$PWD/$f"; done', "s/x.sh"),
+        (".envrc", 'F=./s/x.sh; source "$F"', "s/x.sh"),
+        (".envrc", 'source_env "$(expand_path s/x.sh)"', "s/x.sh"),
+        (".envrc", "echo \n" * 8_000 + "time . s/x.sh", "s/x.sh"),
         (".autoenv.zsh", "  s/x.sh y", "s/x.sh"),
         (".exrc", "set nu\nsource s/x.vim", "s/x.vim"),
         (".tmuxinator.yml", "pre: source ./s/x.sh\nroot: .", "s/x.sh"),
@@ -267,7 +281,7 @@ def test_what_other_links_of_such_names_lead_to_is_asked_about_and_named_and_sta
     ],
 )
 def test_what_a_file_at_the_top_sources_is_held_asked_about_and_named(home, file, line, names):
-    folder = home / re.sub(r"\W+", "-", line)
+    folder = home / re.sub(r"\W+", "-", line)[-60:]
     (folder / "s").mkdir(parents=True)
     (folder / file).write_text(f"# old\n{line.replace('HERE', folder.name)}\n")
     assert part_of(folder, names) == names
@@ -291,14 +305,17 @@ def test_what_such_a_file_names_otherwise_is_ordinary(project: Path):
 
 
 def test_what_is_sourced_is_followed_and_read_again_when_it_changes(project: Path):
-    filled(project, "s/two.sh", "s/run.sh", "three.sh", ".venv/bin/activate", "conf/x")
+    filled(project, "s/two.sh", "s/later.sh", "three.sh", ".venv/bin/activate", "conf/x")
     (project / ".envrc").write_text(
         "source_env s/one.sh\nsource .venv/bin/activate\nsource_env conf\n. ./.envrc\n"
     )
     (project / "s/one.sh").write_text(". ./two.sh\n./run.sh\n")
+    (project / "s/run.sh").write_text("./later.sh\n")
     assert part_of(project, "s/two.sh") == "s/two.sh"
-    assert part_of(project, "s/run.sh") == part_of(project, "conf/x") == ""
-    assert held(project) == {".envrc", "s/one.sh", "s/two.sh"}, "an environment can be made anew"
+    assert part_of(project, "s/run.sh") == "s/run.sh"  # the shell that sources runs it
+    assert part_of(project, "conf/x") == part_of(project, "s/later.sh") == ""
+    parts = {".envrc", "s/one.sh", "s/two.sh", "s/run.sh"}
+    assert held(project) == parts, "an environment can be made anew"
     assert part_of(project, ".venv/bin/activate") == ".venv/bin/activate"
     (project / "s/two.sh").write_text("source three.sh\n")
     assert part_of(project, "three.sh") == "three.sh"
@@ -306,6 +323,18 @@ def test_what_is_sourced_is_followed_and_read_again_when_it_changes(project: Pat
     os.mkfifo(project / ".envrc")
     index_of(str(project))._took = 0.0  # pyright: ignore[reportPrivateUsage]
     assert part_of(project, "three.sh") == ""
+
+
+def test_a_pattern_means_what_it_matches_and_what_will_be_in_its_folder(project: Path):
+    filled(project, "env.a", "env.d/on/z.sh")
+    (project / "env.d/on/x.sh").write_text("source lib.sh")
+    (project / ".envrc").write_text('. env.*\nfor f in env.d/*/*.sh; do source "$f"; done\n')
+    assert part_of(project, "env.a") == "env.a"
+    assert part_of(project, "env.d/new/y.sh") == "env.d"
+    assert held(project) == {".envrc", "env.d", "env.a"}
+    assert part_of(project, "lib.sh") == "lib.sh"
+    assert part_of(project, "other.a") == ""
+    assert changed(project, "env.b", "env.d/new/y.sh") == {"env.b", "env.d/new/y.sh"}
 
 
 def test_links_in_the_folder_that_such_a_link_leads_to_count(project: Path) -> None:
@@ -375,13 +404,15 @@ def test_a_folder_of_path_that_is_a_link_out_is_not_the_projects(in_path: Path, 
     (in_path / "bin").rmdir()
     filled(tmp_path / "elsewhere", "git")
     linked(in_path, "bin", str(tmp_path / "elsewhere"))
-    watch = AutorunFiles(this_host(), [str(in_path)])
-    watch.look()
+    watch = AutorunFiles(this_host())
+    watch.look([str(in_path)])
     (tmp_path / "elsewhere/git").write_text("mine")
-    assert watch.look() == []
+    assert watch.look([str(in_path)]) == []
     (in_path / "bin").unlink()
     filled(in_path, "bin/git")
-    assert [(each.path, each.is_new) for each in watch.look()] == [(f"{in_path}/bin/git", True)]
+    assert [(each.path, each.is_new) for each in watch.look([str(in_path)])] == [
+        (f"{in_path}/bin/git", True)
+    ]
 
 
 def test_relative_folders_of_path_hang_on_the_project(project, tmp_path, monkeypatch):

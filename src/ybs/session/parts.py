@@ -152,6 +152,7 @@ class SessionParts:
             await self.main.delegating.aclose()
             if self._user_hooks is not None:
                 await self._user_hooks.aclose(reason)
+                await self.main.recorder.tell_of_others(self._ports.emit)
             await self.main.aclose()
             await self.environment.aclose()
         finally:

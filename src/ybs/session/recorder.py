@@ -108,6 +108,17 @@ class TurnRecorder(TurnHook):
         """Do an undo or redo, and name the git repositories that it makes. Raises YbsError."""
         return await self.autorun_watch.around(work, emit, who="An undo or redo")
 
+    async def tell_of_others(self, emit: Emit) -> None:
+        """Name the files that run or are read later and that jobs, hooks and servers left."""
+        if self._is_watching:
+            await self.autorun_watch.end_turn(emit)
+
+    @property
+    def _is_watching(self) -> bool:
+        """Whether anything was started that may have left such files."""
+        sandbox = self._environment.sandbox
+        return self._autorun_watch is not None or sandbox.has_started_others(since=0)
+
     @property
     def roots(self) -> Roots:
         """The folders that tools may work in."""
@@ -170,12 +181,14 @@ class TurnRecorder(TurnHook):
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Record the changes of a call; changes made after this point do not belong to the turn."""
-        del call, paths
+        del call
         if self._emit is None:
             return
         try:
             if effect == "execute":
                 await self.autorun_watch.after(self._emit)
+            elif self._is_watching:
+                self.autorun_watch.accept(paths)
         finally:
             await self.checkpoints.after_change()
 
@@ -223,8 +236,7 @@ class TurnRecorder(TurnHook):
 
     async def _end_all(self, emit: Emit) -> None:
         replay = self._journal.replay
-        if self._autorun_watch is not None:
-            await self._autorun_watch.end_turn(emit)
+        await self.tell_of_others(emit)
         if self._is_changing:
             await self._keep(emit)
         if not replay.title and replay.turns:

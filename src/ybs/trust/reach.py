@@ -45,7 +45,7 @@ _PROJECT = re.compile(
     r"\$(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b|\$\{(?:CLAUDE_PROJECT_DIR|YBS_PROJECT_DIR|PWD)\b[^{}]*\}"
     r"|\$\(\s*(?:pwd(?:\s+-[LP])?|git rev-parse --show-toplevel)\s*\)|`\s*(?:pwd|git rev-parse --show-toplevel)\s*`"
 )
-_HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()])~(?P<user>[\w.-]*)(?=/)")
+_HOME = re.compile(r"\$\{?HOME\b\}?|(?<![^\s\"'=:,;|&()<>])~(?P<user>[\w.-]*)(?=/)")
 _WHOLE_PATH = re.compile(r"(?<![\w.*)}>-])/|-\w/")
 _SYSTEM: Final = tuple(f"{folder}/" for folder in SYSTEM)
 _VARIABLE = re.compile(
@@ -162,7 +162,7 @@ def named_in(
     """Return the whole paths of files below a folder that the words of an entry from elsewhere name, which starts anywhere.
 
     Such as a script by its whole path, or by its name behind a folder that is entered. What is named by its whole path need not exist.
-    Variables stand for what `environ` says, or for anything. Where it is known to `start` in a folder, plain words name files from there, too.
+    Variables stand for what `environ` says, or for anything. Plain words name files from the home folder, and from where it is known to `start`.
     """
     search = _SearchFromElsewhere(str(folder), str(home), start)
     for each in _filled_in(words, environ or {}):
@@ -171,7 +171,7 @@ def named_in(
 
 
 def beginnings(text: str, home: Path, environ: Mapping[str, str]) -> frozenset[str] | None:
-    """Return the names, without their case, one of which has to be in the folder where a command starts for `named_in` to find anything.
+    """Return the names, without their case, one of which has to be in the home folder, or where a command starts, for `named_in` to find anything.
 
     None where it may name files elsewhere.
     """
@@ -388,11 +388,10 @@ class _SearchFromElsewhere(_Search):
             self._follow_together(words)
         for word in whole:
             self._add_named(_shells_words(word))
-        if self._start:
-            self._bases = {self._start: None}
-            self._follow_all([path for word in words for path in _plain_words(word, self.home)])
-        else:  # they are what a program is given one by one
+        if not self._start:  # they are what a program is given one by one
             self._add_named(words)
+        self._bases = dict.fromkeys(filter(None, (self.home, self._start)))
+        self._follow_all([path for word in words for path in _plain_words(word, self.home)])
 
     def _follow_together(self, words: Sequence[str]) -> None:
         """Find the files that words name together, and where they are too many those that each one names alone."""
@@ -419,7 +418,7 @@ class _SearchFromElsewhere(_Search):
         """Find nothing: most folders that are named are data of a program."""
 
     def _names_in(self, folder: str) -> set[str] | None:
-        if folder == self._start:  # a look at each word is quicker
+        if folder in (self._start, self.home):  # a look at each word is quicker
             return None
         return set() if folder == "/" else super()._names_in(folder)
 

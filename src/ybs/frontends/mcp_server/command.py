@@ -164,7 +164,7 @@ def _warn(environment: ToolEnvironment) -> None:
 
 
 class AutorunNotices(CallHook):
-    """Looks before and after each command; what it finds goes to `emit`."""
+    """Looks before and after each command, and before a change where others may have been at work; what it finds goes to `emit`."""
 
     name = "looking for files that run later"
     loss = "the person is not told which files it leaves that run later"
@@ -174,16 +174,17 @@ class AutorunNotices(CallHook):
         self._emit = emit
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """Look at what is there before a command."""
+        """Look at what is there before a command, and after a hook or a server."""
         del call, paths
-        if effect == "execute":
-            await self._watch.before(self._emit)
+        await (self._watch.before if effect == "execute" else self._watch.end_turn)(self._emit)
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Name what a command has left."""
-        del call, paths
+        del call
         if effect == "execute":
             await self._watch.after(self._emit)
+        else:
+            self._watch.accept(paths)
 
 
 #: By these a model talks to the person of ybs and keeps notes. Another agent has its own, and gets them only by name.

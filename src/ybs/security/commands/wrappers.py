@@ -44,7 +44,7 @@ _MOST_WORDS = 5_000
 
 
 class Reading(Struct):
-    """What a text runs: each program, without its folder, with its arguments, those in wrappers included.
+    """What a text runs: each program, without its folder, with its arguments, those in wrappers included. `programs`: how each is spelled.
 
     `script` is the flat line; `doubts` say in words why a text is not clear. `scanned`: all that could be words of a
     command; empty for a text that is clear.
@@ -53,6 +53,7 @@ class Reading(Struct):
     text: str
     script: Script
     runs: list[Command]
+    programs: list[str] = field(default_factory=list[str])
     is_clear: bool = True
     doubts: dict[str, None] = field(default_factory=dict[str, None])
     word_count: int = 0
@@ -121,6 +122,7 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
         return
     run = command if words[:1] in ([], [name]) else replace(command, words=[name, *words[1:]])
     reading.runs.append(run)
+    reading.programs.append("".join(words[:1]))
     if name in GRAMMAR and name != "coproc":
         reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
     for inner in commands_run_by(name, words[1:]):

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
 
 from msgspec import Struct
 
@@ -31,32 +32,50 @@ class WatchedChange(Struct, frozen=True, kw_only=True):
 
 
 class AutorunFiles:
-    """Those below some folders. Used by one thread at a time."""
+    """Those below the folders that are writable, which may become more. Of a new folder the first look finds nothing new."""
 
-    def __init__(self, host: Host, folders: Sequence[str]) -> None:
-        self._host, self._folders = host, folders
-        self._states: dict[str, _State] | None = None
+    def __init__(self, host: Host) -> None:
+        self._host, self._lock = host, Lock()
+        self._folders: Sequence[str] = ()
+        self._states: dict[str, _State] = {}
         self._repositories: dict[str, tuple[_State | None, ...]] = {}
         self._read: dict[str, tuple[int, int]] = {}
         #: Folders that could not be looked at.
         self.unseen: tuple[str, ...] = ()
 
-    def look(self) -> list[WatchedChange]:
-        """Return new and changed files since the last look; none the first time."""
-        found = [index_of(folder).look(is_fresh=True) for folder in self._folders]
+    def begin(self, folders: Sequence[str]) -> None:
+        """Look at what there is, where nobody did yet."""
+        with self._lock:
+            if not self._folders:
+                self._look(folders)
+
+    def accept(self, paths: Iterable[str]) -> None:
+        """Take files, by their whole paths, for known as they are now."""
+        with self._lock:
+            for path in paths if self._folders else ():
+                self._states.pop(path, None)
+                if (state := self._state(path, self._read)) is not None:
+                    self._states[path] = state
+
+    def look(self, folders: Sequence[str]) -> list[WatchedChange]:
+        """Return new and changed files since the last look at each folder."""
+        with self._lock:
+            return self._look(folders)
+
+    def _look(self, folders: Sequence[str]) -> list[WatchedChange]:
+        known_folders, self._folders = self._folders, folders
+        found = [index_of(folder).look(is_fresh=True) for folder in folders]
         unseen, self.unseen = self.unseen, tuple(path for each in found for path in each.unseen)
         old, old_repositories = self._states, self._repositories
         known, self._read = self._read, {}
         later = {path for each in found for path in each.autorun}
-        for folder, paths in zip(self._folders, found, strict=True):
+        for folder, paths in zip(folders, found, strict=True):
             later.update(_led_to(self._host, folder, paths))
         states = ((path, self._state(path, known)) for path in later)
         self._states = new = {path: state for path, state in states if state is not None}
         self._repositories = {
             path: tuple(_settings(self._host, path)) for each in found for path in each.repositories
         }
-        if old is None:
-            return []
         changes = [
             *(WatchedChange(path=path, is_new=path not in old) for path in _other(new, old)),
             *(
@@ -65,8 +84,9 @@ class AutorunFiles:
             ),
         ]
         # What was not seen before is not known to be new; the sandbox held it.
+        told = (each for each in changes if _is_in(each.path, known_folders))
         return sorted(
-            (each for each in changes if not _is_in(each.path, unseen)), key=lambda each: each.path
+            (each for each in told if not _is_in(each.path, unseen)), key=lambda each: each.path
         )
 
     def _state(self, path: str, known: dict[str, tuple[int, int]]) -> _State | None:

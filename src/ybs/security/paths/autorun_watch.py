@@ -1,4 +1,9 @@
-"""Warn the person about the autorun files that a command left, a merge, undo or redo."""
+"""Warn the person about the autorun files that a command left, a merge, undo or redo, or whoever else was at work.
+
+What is there is looked at before the first process starts that may write in the project (`Sandbox.start`), and whatever changed since the
+last look is told at the next one: right after a command, before the next one, and at the end of a turn in which a hook or a server may have
+changed something. Only what a file tool wrote, which was asked about, is not told.
+"""
 
 import asyncio
 import os
@@ -8,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ybs.core.events import Emit, Noticed
-from ybs.security.paths.autorun_changes import AutorunFiles, WatchedChange
+from ybs.security.paths.autorun_changes import WatchedChange
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 
@@ -18,8 +23,9 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 #: A notice names so many files.
 MOST_NAMED = 200
-#: Who it was: the command that just ended, or who was at work beside one in the background.
+#: Who it was: the command that just ended, or who was at work beside one in the background, or without one.
 _COMMAND, _BESIDE_JOB = "A command", "A command in the background, or somebody else meanwhile,"
+_OTHERS = "A hook, a server, or somebody else meanwhile,"
 LEFT = (
     "{who} left files that other programs run by themselves, that PATH gives another program's name, or that later sessions are told: {names}. "
     "Look at them before you open this folder in an editor, enter it in a shell or commit."
@@ -35,20 +41,17 @@ UNSEEN = (
 
 
 class AutorunWatch:
-    """Looks before and after each command, and again where one of them goes on in the background."""
+    """Looks before and after each command, and again where somebody else may have changed something."""
 
     def __init__(self, sandbox: "Sandbox", roots: Roots, has_jobs: Callable[[], bool]) -> None:
         self._sandbox, self._roots, self._has_jobs = sandbox, roots, has_jobs
-        self._files: AutorunFiles | None = None
         self._had_jobs = False
+        self._known_starts = 0
         self._told_unseen: list[str] = []
 
     async def before(self, emit: Emit) -> None:
-        """Look at what there is; what changed since the last look was a job, if any ran."""
-        changes = await self._look(emit)
-        if self._had_jobs:
-            self._tell(changes, emit, who=_BESIDE_JOB)
-        self._had_jobs = self._has_jobs()
+        """Look at what there is, and name what changed since the last look."""
+        await self._tell_news(emit, who=_BESIDE_JOB if self._had_jobs else _OTHERS)
 
     async def after(self, emit: Emit) -> None:
         """Name what appeared or changed since `before`."""
@@ -66,21 +69,26 @@ class AutorunWatch:
             self._tell([each for each in changes if each.is_repository], emit, who=who)
 
     async def end_turn(self, emit: Emit) -> None:
-        """Name what jobs did since."""
-        if self._had_jobs:
-            await self._tell_news(emit, who=_BESIDE_JOB)
+        """Name what jobs, hooks and servers did since."""
+        if self._had_jobs or self._sandbox.has_started_others(since=self._known_starts):
+            await self.before(emit)
+
+    def accept(self, paths: Iterable[str]) -> None:
+        """Take it that a file tool, whose change was judged, left files as they are."""
+        folder = self._roots.folder
+        self._sandbox.autorun_files.accept(os.path.realpath(folder / path) for path in paths)
 
     async def _tell_news(self, emit: Emit, *, who: str) -> None:
+        self._known_starts = self._sandbox.started_others
         self._tell(await self._look(emit), emit, who=who)
         self._had_jobs = self._has_jobs()
 
     async def _look(self, emit: Emit) -> list[WatchedChange]:
         """Return what is new, and name each folder once that cannot be looked through."""
-        if self._files is None:
-            self._files = AutorunFiles(self._roots.host, self._sandbox.opened)
-        changes = await asyncio.to_thread(self._files.look)
+        files = self._sandbox.autorun_files
+        changes = await asyncio.to_thread(lambda: files.look(self._sandbox.opened))
         told = self._told_unseen
-        new = [each for each in self._files.unseen if not any(lies_in(each, one) for one in told)]
+        new = [each for each in files.unseen if not any(lies_in(each, one) for one in told)]
         if new:
             self._told_unseen += new
             emit(Noticed(level="warning", text=UNSEEN.format(names=self._named(new))))

@@ -193,14 +193,15 @@ def _paths(host: Host, said: Iterable[_Placed], top: str) -> Iterator[_Entry]:
 
 
 def _in_commands(host: Host, said: Iterable[_Placed], root: str, top: str) -> Iterator[str]:
-    """Yield the files in the root that commands of settings name, which git starts in the folder `top`."""
-    here = names_in(top)
+    """Yield the files in the root that commands of settings name, which git starts in the folder `top`, from there or the home folder."""
+    here, at_home = names_in(top), names_in(str(host.home)) or frozenset()
     for key, value, _ in said:
         if key in _INCLUDES or key in _PATHS or not value:
             continue
         command = value.removeprefix("!")[:_LONGEST_COMMAND]
         names = _beginnings(host, command)
-        if names is None or here is None or not here.isdisjoint(names):
+        is_met = names is None or here is None or not names.isdisjoint(here)
+        if is_met or not names.isdisjoint(at_home):
             from ybs.trust.reach import named_in
 
             yield from named_in((command,), Path(root), host.home, host.environ, top)

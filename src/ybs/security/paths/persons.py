@@ -1,9 +1,13 @@
 """What of a project the person's own settings are, name or lead to: it runs with their rights, or speaks in their name, later on.
 
 One answer for all who ask: file tools ask about it, the sandbox holds it for commands, the look after each command tells of it.
+
+A program of the person's starts in the project, or in an empty folder (`own_programs`), as the trust and its entry say at that moment, and goes
+on from there. So here it starts in each of them: what its words run counts as a path from the project, and what they name as one from the home folder.
 """
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -18,6 +22,7 @@ from ybs.config.paths import PERSONS_HOOKS, PERSONS_PLACES, SYSTEM_FILE
 from ybs.config.tree import is_list, is_object
 from ybs.core.lazy import lazy
 from ybs.security.paths.autorun import kind_of
+from ybs.security.paths.files_run import files_run, matches
 from ybs.security.paths.folder_index import listed
 from ybs.security.paths.git_settings import Folders, named_by_git
 from ybs.security.paths.home_links import led_into
@@ -31,8 +36,8 @@ _File = tuple[str, tuple[int, ...]]
 _Started = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
 _WORD = lazy(r"[\w.+-]+")
 _ADDRESS = lazy(r"https?://[\w.:/@%+-]*")
-#: Where a whole path may begin in a text, or what stands for one.
-_MAY_BE_WHOLE = lazy(r"(?<![\w.*)}>-])/|-\w/|[~$`]")
+#: What a text has that may name a path from elsewhere.
+_MAY_LEAD = lazy(r"[/~$`]|\bcd\b")
 #: Sections of rules, which say what may be done to a file.
 _RULES = ("safety", "permissions")
 #: Variables in which a shell and npm say what they start and where, and those whose folders are looked at otherwise.
@@ -46,23 +51,37 @@ def named_by_settings(
 
     That is the root itself where it is what is named, or lies in it. `repositories` are those whose settings count, by default the one around the root.
     """
-    files = tuple(_state(each) for each in (*_own_files(host), *sorted(asked_for)))
-    said = _reached(host, root, files)
+    said = _reached(host, root, _states(host))
     path = host.environ.get("PATH", "")
     led = led_into(str(host.home), path, (*_places(host), *said.folders), root)
     started = _started(host, root, tuple(map(_state, _startup_files(host))))
+    run = run_in_project(host, root)
     named = dict.fromkeys(
-        (*named_by_git(host, root, repositories), *led, *asked_for, *said.files, *started)
+        (*named_by_git(host, root, repositories), *led, *asked_for, *said.files, *started, *run)
     )
     inside = dict.fromkeys(root if lies_in(root, path) else path for path in named)
     return [path for path in inside if lies_in(path, root)]
 
 
+def run_in_project(host: Host, root: str) -> list[str]:
+    """Return the paths in a root that commands of settings run where they start there; they need not exist."""
+    found = (
+        path for each in _reached(host, root, _states(host)).run for path in matches(each, root)
+    )
+    named = (path.rstrip("/") for path in found if path.endswith("/") or not os.path.isdir(path))  # noqa: PTH112 - texts
+    return [path for path in named if path != root]
+
+
 class _Said(Struct, frozen=True):
-    """What files of settings say: the files in a root that they name, and the folders in which they have ybs look for the person's own."""
+    """What files of settings say: the files in a root that they name, the folders in which they have ybs look for the person's own, and what runs, below the root."""
 
     files: tuple[str, ...]
     folders: tuple[str, ...]
+    run: tuple[str, ...]
+
+
+def _states(host: Host) -> tuple[_File, ...]:
+    return tuple(_state(each) for each in (*_own_files(host), *sorted(asked_for)))
 
 
 @lru_cache(64)
@@ -108,11 +127,15 @@ def _reached(host: Host, root: str, files: tuple[_File, ...]) -> _Said:
     words = {word for entry in entries for text in entry for word in _WORD().findall(text)}
     found = list(_programs(host, root, words))
     for entry in entries:
-        if any(_MAY_BE_WHOLE().search(_ADDRESS().sub("", text)) for text in entry):
+        if any(_MAY_LEAD().search(_ADDRESS().sub("", text)) for text in entry):
             from ybs.trust.reach import named_in  # most settings name a model and its server
 
             found += named_in(entry, Path(root), host.home, host.environ)
-    return _Said(tuple(dict.fromkeys(found)), tuple(folders))
+    texts = dict.fromkeys(text for tree in trees for text in _commands(tree))
+    names = (name for text in texts for name, _ in files_run(text, str(host.home)))
+    paths = (os.path.normpath(os.path.join(root, name)) for name in names)  # noqa: PTH118 - texts
+    run = dict.fromkeys(path[len(root) :] for path in paths if path != root and lies_in(path, root))
+    return _Said(tuple(dict.fromkeys(found)), tuple(folders), tuple(run))
 
 
 def _started(host: Host, root: str, files: tuple[_File, ...]) -> Iterator[str]:
@@ -158,6 +181,17 @@ def _entries(tree: Any) -> Iterator[list[str]]:
             yield [*own, *(text for texts in inner for text in _texts(texts))]
     for each in values:
         yield from _entries(each)
+
+
+def _commands(tree: Any) -> Iterator[str]:
+    """Yield the commands of hooks, servers and tools as a shell has them."""
+    if is_object(tree):
+        words = [*_texts([tree.get("command")]), *_texts([tree.get("args")])]
+        yield from words[:1]
+        yield shlex.join(words)
+    values = [each for key, each in tree.items() if key not in _RULES] if is_object(tree) else tree
+    for each in values if is_object(tree) or is_list(tree) else ():
+        yield from _commands(each)
 
 
 def _texts(values: Iterable[Any]) -> Iterator[str]:

@@ -28,6 +28,8 @@ from ybs.security.paths.steps import is_led_out, steps
 # What the first path needs is loaded when it comes: a start has none.
 
 _MAGIC = ("/proc", "/dev", "/sys")
+#: Where systems keep what programs read and start in a home folder, as others do in hidden ones: macOS, and Ubuntu.
+_OF_PROGRAMS = ("applications", "library", "snap")
 #: What the running call alone may read outside of the folders. Each list is emptied as its call ends, for what the call may have left running.
 _readable_by_call: ContextVar[tuple[list[str], ...]] = ContextVar("_readable_by_call", default=())
 
@@ -299,13 +301,13 @@ class Roots:
     def _of_home(self, real: str) -> str:
         """Return the part of a path by which shells and programs read or start it, where a root holds all of the home folder.
 
-        That is what is hidden there, what lies where PATH leads to (`~/npm` for `~/npm/bin`), and each executable file.
+        That is what is hidden there or in `~/Library`, what lies where PATH leads to (`~/npm` for `~/npm/bin`), and each executable file.
         """
         home = os.path.realpath(self.host.home)
         if not any(lies_in(home, root) and lies_in(real, root) for root in self._roots):
             return ""
         top = real[len(home) + 1 :].partition("/")[0] if lies_in(real, home) else ""
-        if top.startswith("."):
+        if top.startswith(".") or top.lower() in _OF_PROGRAMS:
             return top
         if Path(real).is_file() and os.access(real, os.X_OK):
             return self.show(Path(real))

@@ -1,6 +1,7 @@
 """What files such as `.envrc` at the top of a project source or run: it runs with them, whatever it is called.
 
-Their own formats are not parsed: what looks like sourcing counts. What they name otherwise is data, or what a person starts on purpose.
+A shell's files, and those that they source, are read as commands are (`files_run`). Other formats are not parsed: what looks like sourcing
+counts. What they name otherwise is data, or what a person starts on purpose.
 """
 
 import os
@@ -13,28 +14,17 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
+from ybs.security.paths.files_run import Kind, files_run, matches
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.path_text import lies_in
 
 _State: TypeAlias = tuple[int, ...]
 #: So much is read of a file, and so many are followed.
 _MOST_BYTES, _MOST_FILES = 64_000, 100
-#: How a shell calls the folder that it works in, or that its file lies in.
-_HERE = lazy(r"\$(?:PWD\b|\{PWD\}|\((?:pwd|dirname [^()]*|git rev-parse --show-toplevel)\))[\"']?/")
-_HOME = lazy(r"\$(?:HOME|\{HOME\})[\"']?/")
-_WORD = r"[\"']?([^\s\"'`;&|()<>#$=-][^\s\"'`;&|()<>$]*)"
-#: What sources a file, where a command or the value of an entry begins (`pre: source ./env.sh`). `dotenv` alone means `.env`.
+#: What sources a file in another format, where a line or the value of an entry begins (`pre: source ./env.sh`).
 _SOURCES = lazy(
-    r"(?:(?:^|[;&|({`]|\b(?:then|do|else)\s|[:-]\s)[ \t]*|[\"'])"
-    rf"(?:(?:\.|source(?:-file|_env(?:_if_exists)?)?)[ \t]+{_WORD}"
-    rf"|(?:load_)?dotenv(?:_if_exists)?(?=[\s;&|)]|$)(?:[ \t]+{_WORD})?)",
-    re.MULTILINE,
-)
-#: What runs one: an interpreter, or a path in the place of a program, which is one in a shell's file alone.
-_RUNS = lazy(
-    r"(?:^|[;&|(`]|\b(?:then|do|else|if|eval|exec)\s)[ \t]*"
-    rf"(?:(?:(?:ba|da|z|k)?sh|python[\d.]*|node|ruby|perl)[ \t]+(?:-[a-bd-ln-zA-Z]+[ \t]+)*{_WORD}"
-    r"|([\w.~-]*/[\w./@+-]+)(?![\w./@+=|-]))",
+    r"(?:(?:^|[;&|({`]|\b(?:then|do|else)\s|[:-]\s)[ \t]*|[\"'])(?:\.|source(?:-file|_env(?:_if_exists)?)?)[ \t]+"
+    r"[\"']?((?:\$\([^()]*\))?[^\s\"'`;&|()<>#=-][^\s\"'`;&|()<>]*)",
     re.MULTILINE,
 )
 #: Shells run these where somebody enters the folder.
@@ -69,25 +59,31 @@ def sourced(held: Iterable[str], root: str, home: str) -> tuple[str, ...]:
 def _followed(tops: tuple[str, ...], root: str, home: str) -> _Followed:
     states = {path: _state(path) for path in tops}
     queue = list(tops)
-    for number, path in enumerate(queue):
+    shells = {path for path in tops if path[len(root) + 1 :].startswith(_OF_SHELLS)}
+    for path in queue:
         if not _is(states[path], stat.S_ISREG):
             continue
-        is_of_shell = number < len(tops) and path[len(root) + 1 :].startswith(_OF_SHELLS)
-        for target in _targets(path, root, home, is_of_shell=is_of_shell):
+        for target, kind in _targets(path, root, home, is_of_shell=path in shells):
             if target not in states and len(queue) < len(tops) + _MOST_FILES:
                 states[target] = _state(target)
-                queue += [target] * (not _is(states[target], stat.S_ISDIR))
+                is_matched = target.endswith("/") and target != f"{root}/"
+                is_named = is_matched or not _is(states[target], stat.S_ISDIR)
+                queue += [target.rstrip("/")] * is_named
+                shells |= {target} if kind == "sourced" and path in shells else set()
     return _Followed(tops, states, tuple(queue[len(tops) :]))
 
 
 def _state(path: str) -> _State:
-    """Return what tells a file from another one, and its kind alone of what is none; nothing where nothing is."""
+    """Return what tells a file from another one, and its kind alone of what is none; nothing where nothing is.
+
+    Of a folder with a slash at its end, which a pattern looks through, also when its names changed.
+    """
     try:
         status = os.stat(path)  # noqa: PTH116 - texts throughout
     except (OSError, ValueError):
         return ()
     if not stat.S_ISREG(status.st_mode):
-        return (status.st_mode,)
+        return (status.st_mode, *[status.st_ctime_ns] * path.endswith("/"))
     return status.st_mode, status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
@@ -95,23 +91,16 @@ def _is(state: _State, kind: Callable[[int], bool]) -> bool:
     return bool(state) and kind(state[0])
 
 
-def _targets(path: str, root: str, home: str, *, is_of_shell: bool) -> Iterator[str]:
-    """Yield the paths in the root that a file sources: from the root, or from its own folder."""
-    for word in _words_in(path, is_of_shell=is_of_shell):
-        name = f"{home}{word[1:]}" if word.startswith("~/") else word
-        for base in dict.fromkeys((root, path.rpartition("/")[0])):
-            target = os.path.normpath(f"{base}/{name}" if name[0] != "/" else name)
-            if target != root and lies_in(target, root):
-                yield target
-
-
-def _words_in(path: str, *, is_of_shell: bool) -> list[str]:
-    """Return the words by which a file sources others."""
+def _targets(path: str, root: str, home: str, *, is_of_shell: bool) -> Iterator[tuple[str, Kind]]:
+    """Yield the paths in the root that a file names, from the root or from its own folder."""
     data: bytes | None = None
     with suppress(OSError, ValueError):
         data = read_beginning(os.path.realpath(path), _MOST_BYTES)
-    text = _HOME().sub("~/", _HERE().sub("./", (data or b"").decode(errors="replace")))
-    found = [word or alone or ".env" for word, alone in _SOURCES().findall(text)]
-    if is_of_shell:
-        found += [script or program for script, program in _RUNS().findall(text)]
-    return found
+    text = (data or b"").decode(errors="replace")
+    if not is_of_shell:
+        text = "\n".join(f". {word}" for word in _SOURCES().findall(text))
+    for name, kind in files_run(text, home):
+        for base in dict.fromkeys((root, path.rpartition("/")[0])):
+            target = os.path.normpath(os.path.join(base, name))  # noqa: PTH118 - texts throughout
+            if target != root and lies_in(target, root):
+                yield from ((each, kind) for each in matches(target[len(root) :], root))

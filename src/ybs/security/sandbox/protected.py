@@ -15,6 +15,7 @@ from ybs.security.paths.bulk import is_bulk_name
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.persons import run_in_project
 from ybs.security.paths.sourced import sourced
 from ybs.security.paths.targets import named_in, ways
 from ybs.security.sandbox.places import lies_in
@@ -51,11 +52,11 @@ def held_whole(root: str) -> list[str]:
 def held(host: Host, root: str) -> list[str]:
     """Return what runs later at the top, and what settings of git name, with the links and the end of each way there.
 
-    What a file such as `.envrc` sources of an environment (`.venv/bin/activate`) is not among them: commands make those anew.
+    What `.envrc` sources or a hook runs of an environment (`.venv/bin/activate`) is not among them: commands make those anew.
     """
     found = index_of(root).look()
     named = (path for path in named_in(host, root, found) if os.path.lexists(path))
-    run = sourced(found.held, root, str(host.home))
+    run = (*sourced(found.held, root, str(host.home)), *run_in_project(host, root))
     made = {path for path in run if any(map(is_bulk_name, path[len(root) + 1 :].split("/")[:-1]))}
     kept = {*ways(found.held, root), *named} - made
     return sorted(path for path in kept if kept.isdisjoint(_above(path, root)))

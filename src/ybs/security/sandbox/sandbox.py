@@ -20,6 +20,7 @@ from ybs.security.paths.steps import led_to
 from ybs.security.sandbox.launch import GIT_READ_ONLY, Access, Backend, Need, Starter
 
 if TYPE_CHECKING:
+    from ybs.security.paths.autorun_changes import AutorunFiles
     from ybs.security.policy.policy import Sandboxing
     from ybs.security.sandbox.attempts import Attempts
     from ybs.security.sandbox.launch import Launch
@@ -109,6 +110,10 @@ class Sandbox(Starter):
         self._in_memory, self._is_of_copy = in_memory, is_of_copy
         self._private: PrivateFolder | None = None
         self._making = Lock()  # several programs may be started at once
+        self._autorun_files: AutorunFiles | None = None
+        #: How many programs that are not commands, and may write in the project, were started, and whether one of them goes on.
+        self.started_others = 0
+        self._has_servers = False
         self._shared_network: SharedNetwork | None = None
 
     @property
@@ -219,6 +224,8 @@ class Sandbox(Starter):
         Whoever gives it more to read has asked `may_show`, or it is ybs's own.
         """
         self._show_outputs()
+        if not (access.is_command or access.read_only):
+            self._start_other()
         if access.is_command and self.is_open and not access.read_only:
             access = replace(access, network=True)
         return self._showing(access.shown).launch(command, folder, environ, access)
@@ -227,6 +234,9 @@ class Sandbox(Starter):
         """Return what starts a program that runs beside the session. Raises Refused and OSError."""
         from ybs.security.sandbox.resident import start_resident  # few sessions have any
 
+        if resident.project == "write":
+            self._start_other()
+            self._has_servers = True
         private = Path(self._private_folder().path) if self._in_memory else None
         return start_resident(
             self._host,
@@ -236,6 +246,24 @@ class Sandbox(Starter):
             private=private,
             may_reuse=self.backend.name == "bubblewrap",
         )
+
+    @property
+    def autorun_files(self) -> "AutorunFiles":
+        """What is known of the files in the project that run or are read later."""
+        from ybs.security.paths.autorun_changes import AutorunFiles  # with the first program
+
+        with self._making:
+            self._autorun_files = self._autorun_files or AutorunFiles(self._host)
+        return self._autorun_files
+
+    def _start_other(self) -> None:
+        """Look at what there is before a program may change it: only what is new afterwards can be told."""
+        self.autorun_files.begin(self.opened)
+        self.started_others += 1
+
+    def has_started_others(self, *, since: int) -> bool:
+        """Return whether such a program runs, or was started since there were so many."""
+        return self._has_servers or self.started_others != since
 
     def _showing(self, paths: Sequence[Path]) -> "Backend":
         """Return the sandbox in use, with more to read in it."""
