@@ -150,9 +150,7 @@ class Sandbox(Starter):
 
     def add_folder(self, folder: Path) -> None:
         """Let commands write in one more folder: absolute, links resolved. Raises Refused for one that is too much to open."""
-        from ybs.security.sandbox.places import see
-
-        see(self._host, self._folder, writable=[folder], blocked=self._blocked)
+        self._see(writable=[folder])
         if folder != self._folder and folder not in self._folders:
             self._folders += (folder,)
             self._backend = None  # the next one has it
@@ -199,12 +197,10 @@ class Sandbox(Starter):
     @property
     def opened(self) -> list[str]:
         """The folders that commands may write in; none where no command can be run, or it is too much to open."""
-        from ybs.security.sandbox.places import see
-
         if (places := self.backend.places) is not None:
             return places.tops
         try:
-            return see(self._host, self._folder, blocked=self._blocked).tops if self.is_off else []
+            return self._see().tops if self.is_off else []
         except Refused:
             return []
 
@@ -428,12 +424,17 @@ class Sandbox(Starter):
             self._shows_outputs = True
             self._backend = None  # the next one has them
 
-    def may_show(self, path: Path) -> bool:
-        """Return whether a file or folder outside of the project may be shown to a program."""
+    def _see(self, *, writable: Sequence[Path] = (), readable: Sequence[Path] = ()) -> "Places":
+        """Return what is shown with these folders. Raises Refused for one that is too much to open."""
         from ybs.security.sandbox.places import see
 
+        blocked = self._blocked
+        return see(self._host, self._folder, writable=writable, readable=readable, blocked=blocked)
+
+    def may_show(self, path: Path) -> bool:
+        """Return whether a file or folder outside of the project may be shown to a program."""
         try:
-            see(self._host, self._folder, readable=[path], blocked=self._blocked)
+            self._see(readable=[path])
         except Refused:
             return False
         return True
