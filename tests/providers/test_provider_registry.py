@@ -11,7 +11,7 @@ from scripted import AnthropicServer, GoogleServer, MistralServer, OllamaServer,
 from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
-from ybs.config.presets import PRESETS
+from ybs.config.presets import BUILT_IN, PRESETS
 from ybs.config.schema import (
     AgentLimits,
     Config,
@@ -25,7 +25,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers import registry
-from ybs.providers.builtin import BUILT_IN, WIRES
+from ybs.providers.builtin import WIRES
 from ybs.providers.registry import (
     Provider,
     chosen_provider,

@@ -116,6 +116,8 @@ def test_every_setting_has_a_rule_or_is_refused():
         "-x",
         "gpt-oss:120b-cloud",
         "Qwen3:Cloud",
+        "gpt-oss-cloud",
+        "kimi:cloud[1m]",
         "Auto",
         "m;touch$IFS/x",
         "m`id`",
