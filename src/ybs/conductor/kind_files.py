@@ -23,6 +23,7 @@ from ybs.config.review import Review
 from ybs.config.schema import Mode
 from ybs.core.errors import ConfigError
 from ybs.core.wording import listed
+from ybs.security.incognito import Incognito
 from ybs.security.policy.bound import BoundMode
 from ybs.security.unicode import printable
 from ybs.tools.listing import listing
@@ -72,11 +73,14 @@ class Kinds(Struct, frozen=True):
 
     by_name: dict[str, Kind]
     problems: tuple[_Problem, ...] = ()
+    #: Whether those that are other agents may be used here.
+    allows_agents: bool = True
 
     @property
     def told(self) -> str:
-        """What a model is told of the kinds that are not built in: all names, and what there is room for of their descriptions."""
-        return listing([kind for kind in self.by_name.values() if kind.place])
+        """What a model is told of the kinds that are not built in and can be used: all names, and what there is room for of their descriptions."""
+        kinds = [kind for kind in self.by_name.values() if kind.place]
+        return listing([kind for kind in kinds if self.allows_agents or kind.acp is None])
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -112,7 +116,8 @@ def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
             problems.append(_Problem(place, f"{kind.name} is built in, and that one is used"))
         else:
             found[kind.name] = kind
-    return Kinds({**BUILT_IN, **found}, tuple(problems))
+    allows_agents = Incognito.of(loaded.config.incognito).allows_agents
+    return Kinds({**BUILT_IN, **found}, tuple(problems), allows_agents)
 
 
 def _of_settings(loaded: Loaded, problems: list[_Problem]) -> Iterator[tuple[str, Kind]]:
