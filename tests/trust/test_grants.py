@@ -302,6 +302,20 @@ def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     assert again.review.grantable == ()
 
 
+@pytest.mark.integration
+def test_a_variable_that_only_a_profiles_tool_reads_is_shown_and_can_be_granted(project: Path):
+    put(project, "t/run.sh", "#!/bin/sh\necho hi\n", 0o755)
+    tool = {"name": "runit", "path": "t/run.sh", "needs": {"environment": ["SHOP_TOKEN"]}}
+    loaded = trusted(project, {"profiles": {"ci": {"tools": {"external": [tool]}}}})
+    assert loaded.review is not None
+    words = "Your variable SHOP_TOKEN goes to t/run.sh (a tool): not granted"
+    assert words in lines_of(loaded.review)
+    grant(this_host(), loaded.review, ["SHOP_TOKEN"])
+    again = load(this_host(), folder=project, profile="ci").review
+    assert again is not None
+    assert [use.name for use in again.granted] == ["SHOP_TOKEN"]
+
+
 CORP = {"endpoint": "https://corp.example/v1"}
 #: Places of the person's own settings that name `LOGIN` for a key.
 KEYED: list[dict[str, Any]] = [

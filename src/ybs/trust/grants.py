@@ -24,7 +24,7 @@ from ybs.config.tool_definition import Definition, Described
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
 from ybs.trust.project_settings import MODEL_NAME, may_name_model, needing_trust, rule_of
-from ybs.trust.wording import plain, words_in
+from ybs.trust.wording import parts_of, plain, words_in
 
 #: Not even trust lets a project set them.
 NEVER = {
@@ -302,9 +302,7 @@ def _uses_agent(value: Any) -> bool:
 
 
 def _keys_in(tree: Tree) -> Iterator[str]:
-    profiles: Any = tree.get("profiles")
-    several = profiles.values() if is_object(profiles) else ()
-    for each in (tree, *filter(is_object, several)):
+    for each in parts_of(tree):
         for section in _OF_PROVIDERS & each.keys():
             yield from _named_in(each[section])
 

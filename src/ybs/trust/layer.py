@@ -51,6 +51,7 @@ from ybs.trust.wording import (
     items_of_commands,
     items_of_files,
     items_of_settings,
+    parts_of,
 )
 
 _SERVERS = "mcpServers"
@@ -211,14 +212,16 @@ class ProjectLayer:
         self, folder: Path, described: Mapping[str, Described], host: Host
     ) -> Iterator[VariableUse]:
         """Yield what of the person's variables its servers and tools read."""
-        for each in (self.powerful.values, self.servers.tree if self.servers else {}):
-            yield from variables_of(each.get(_SERVERS))
+        servers = self.servers.tree if self.servers else {}
+        yield from variables_of(servers.get(_SERVERS))
 
         def place_of(path: str) -> str:
             real = os.path.realpath(host.expand(path.replace("\0", " "), folder))
             return real.removeprefix(f"{folder}/") if real.startswith(f"{folder}/") else path
 
-        yield from variables_of_tools(find(self.powerful.values, _EXTERNAL), described, place_of)
+        for part in parts_of(self.powerful.values):
+            yield from variables_of(part.get(_SERVERS))
+            yield from variables_of_tools(find(part, _EXTERNAL), described, place_of)
 
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""

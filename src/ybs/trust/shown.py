@@ -13,7 +13,7 @@ from ybs.config.review import Item
 from ybs.config.tree import is_object
 from ybs.config.variables import names_in, project_variables, replace_references
 from ybs.trust.reach import opened_by
-from ybs.trust.wording import words_in
+from ybs.trust.wording import entries_of, words_in
 
 
 def named_in(words: Iterable[str], host: Host) -> Iterator[Path]:
@@ -87,8 +87,7 @@ def items_of_servers(
     place: str, tree: Mapping[str, Any], host: Host, folder: Path
 ) -> Iterator[Item]:
     """Say of each server what it is shown outside of the project, also of what may be there only when it starts."""
-    servers, profiles = tree.get("mcpServers"), tree.get("profiles")
-    for name, server in servers.items() if is_object(servers) else ():
+    for name, server in entries_of(tree, "mcpServers"):
         paths = list(listed_for(server if is_object(server) else {}, host, folder))
         if paths:
             words = ", ".join(dict.fromkeys(_written(path, host) for path in paths))
@@ -96,8 +95,6 @@ def items_of_servers(
                 place=place,
                 words=visible(f"shows the MCP server {name} of your files: {words}", None),
             )
-    for profile in profiles.values() if is_object(profiles) else ():
-        yield from items_of_servers(place, profile if is_object(profile) else {}, host, folder)
 
 
 def listed_for(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
