@@ -50,12 +50,14 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
         },
         "session": {"storage_path": "/tmp"},
         "router": {"arms": ["mine/a", "mine/b"]},
+        "tools": {"search_paths": ["./bin", "~/bin"]},
         "profiles": {"x": {"llm": {"model": "${HOME}"}}},
     }
     loaded = trusted(project, settings)
     assert loaded.config.safety == Config().safety
     assert loaded.config.session == Config().session
     assert loaded.config.router == Config().router
+    assert loaded.config.tools == Config().tools
     assert list(loaded.config.providers) == ["mine"]
     assert loaded.config.providers["mine"].api_key_env is None
     assert secret not in str(msgspec.to_builtins(loaded.config))
@@ -108,7 +110,8 @@ def test_a_trusted_project_does_not_choose_the_router(
     mine = {"endpoint": "https://mine.example/v1", "model": "m"}
     own = {"provider": "ollama", "model": "qwen3:8b", "fallback": ["openai/gpt-x"]}
     write("user", json.dumps({"llm": own, "providers": {"mine": mine}}))
-    loaded = trusted(project, {"llm": named, "tools": {"search_paths": ["./x"]}})
+    tools = {"external": [{"name": "x", "path": "./x"}]}
+    loaded = trusted(project, {"llm": named, "tools": tools})
     assert (loaded.config.llm.provider, loaded.config.llm.model) == ("ollama", "qwen3:8b")
     assert f"llm.{min(named)}" in loaded.warnings[0]
     _, model = open_model(loaded)
@@ -238,7 +241,6 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         ".ybs.json: starts or reaches the MCP server files: "
         'command "node", args "server.js", env T "${TOKEN}"',
         '.ybs.json: lets the model run these programs, and what they load from elsewhere in the project, which may change later: name "x", path "./x"',
-        '.ybs.json: looks for tools, which are programs, in "./more"',
         '.ybs.json: the hook "./hook.sh --now" at Stop runs hook.sh, which may run files of the project that change later; it only reads the project',
         ".ybs.json: the MCP server files runs `node`, which may run files of the project that change later; "
         "it only reads the project and has the network, your variable TOKEN",

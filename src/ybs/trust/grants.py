@@ -33,7 +33,7 @@ NEVER = {
     *("safety.safe_commands", "safety.outside_sandbox"),
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
-    "skills.search_paths",
+    *("skills.search_paths", "tools.search_paths"),
     *("models", "network", "router", "agents.acp", "agents.models", "agents.offer"),
     *("cli_agents", "local", "session", "memory", "gateway", "firewall", "incognito"),
 }

@@ -24,7 +24,7 @@ from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, Var
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tool_definition import Described, described_in
-from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge, put
+from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
@@ -55,7 +55,6 @@ from ybs.trust.wording import (
 )
 
 _SERVERS = "mcpServers"
-_SEARCH_PATHS = ("tools", "search_paths")
 _EXTERNAL = ("tools", "external")
 _MOST_NAMED = 8
 
@@ -129,9 +128,6 @@ class ProjectLayer:
     def _lay_powerful(self, user: Tree, powerful: Powerful, document: SettingsDocument) -> Tree:
         powerful.warn(document)
         values = Fitting(document.warn, may_address=False).section(powerful.values, Config)
-        if added := values.get("tools", {}).get("search_paths"):
-            known = current_of(user, _SEARCH_PATHS)
-            put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
         also = self._claude_hooks.values() if document is self.document else ()
         if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}

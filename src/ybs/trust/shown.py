@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ybs.config.document import open_regular, visible
-from ybs.config.host import MEMORY, Host
+from ybs.config.host import MEMORY, Host, worked_in
 from ybs.config.paths import KERNEL, SYSTEM, TOOLCHAINS
 from ybs.config.review import Item
 from ybs.config.tree import is_object
@@ -131,11 +131,12 @@ def plain_word(word: str, host: Host, folder: Path) -> str:
 
 
 def _program_at(word: str, host: Host, folder: Path) -> str:
-    """Return the path that a command means: one with a `/` from the project's folder, another one by `PATH`, but for what lies in the project."""
+    """Return the path that a command means: one with a `/` from the project's folder, another one by `PATH`, but for what lies in the project or another one that is worked in, which `persons_program` never starts."""
     if "/" in word:
         return opened_by(word, str(folder), str(host.home))
+    others = {str(folder), *map(str, host.whole_projects(folder)), *worked_in}
     places = (Path(each, word) for each in host.environ.get("PATH", "").split(os.pathsep) if each)
-    outside = (each for each in places if not each.is_relative_to(folder))
+    outside = (each for each in places if not any(map(each.is_relative_to, others)))
     return next((str(each) for each in outside if each.is_file() and os.access(each, os.X_OK)), "")
 
 

@@ -45,7 +45,6 @@ _SETTINGS = {
         "tools",
         "external",
     ): "lets the model run these programs, and what they load from elsewhere in the project, which may change later:",
-    ("tools", "search_paths"): "looks for tools, which are programs, in",
 }
 #: What the entries of a section do; `{name}` is the entry's.
 _SECTIONS = {
