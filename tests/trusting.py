@@ -32,7 +32,7 @@ POWERFUL = {
     "llm": {"endpoint": "http://proj.example/v1", "model": "small"},
     "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./hook.sh --now"}]}]},
     "mcpServers": {"files": {"command": "node", "args": ["server.js"], "env": {"T": "${TOKEN}"}}},
-    "tools": {"external": [{"name": "x", "path": "./x"}], "search_paths": ["./more"]},
+    "tools": {"external": [{"name": "x", "path": "./x"}]},
 }
 
 

@@ -68,6 +68,29 @@ def test_tools_that_are_disallowed_are_not_there() -> None:
     assert read_kind(kind_file("a").encode(), "a.md").only_tools(()) is None
 
 
+@every_row(
+    "field, gone, kept, remarks",
+    [
+        ("mcp__github", ["mcp__github__create"], ["mcp__git__x", "run_shell"], 1),
+        ("mcp__github__*", ["mcp__github__create"], ["mcp__git__x"], 1),
+        ("*", ["run_shell", "mcp__github__create"], [], 0),
+        ("all", ["run_shell", "write_file"], [], 0),
+        ("edit_*, Write", ["edit_file", "write_file"], ["read_file"], 0),
+        ("Bsh", [], ["run_shell"], 1),
+    ],
+)
+def test_what_is_disallowed_is_read_as_a_rule_is(
+    field: str, gone: list[str], kept: list[str], remarks: int
+) -> None:
+    text = kind_file("a", head=f"disallowedTools: '{field}'\n").encode()
+    only = read_kind(text, "a.md").only_tools(())
+    assert only is not None
+    assert [name in only for name in (*gone, *kept)] == [False] * len(gone) + [True] * len(kept)
+    assert len(remarks_on(text)) == remarks
+    few = read_kind(text.replace(b"disallowedTools", b"tools"), "a.md").only_tools(())
+    assert all(few is None or name in few for name in gone)
+
+
 def test_all_that_a_kind_may_say() -> None:
     head = "tools:\n  - read_file\n  - own_tool\nmode: read-only\nmodel: ollama/qwen3:8b\nsteps: 5\ntokens: 20_000\ncost_usd: 0.5\nseconds: 60\nmystery: 1\n"
     text = kind_file("finder", head=head).encode()

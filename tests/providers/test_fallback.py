@@ -330,13 +330,13 @@ async def test_a_chain_over_the_wire_goes_from_one_format_to_another():
                 "second": Endpoint(endpoint=second.url, model="b"),
             },
         )
-        _, model = open_model(Host.of({}), config)
+        loaded = Loaded(host=Host.of({}), config=config, origins={})
+        _, model = open_model(loaded)
         async with aclosing(model.stream(ASK)) as events:
             *_, last = [event async for event in events]
         assert isinstance(last, AssistantSaid)
         assert (last.model, last.content) == ("b", "hello")
         await model.aclose()
-        loaded = Loaded(host=Host.of({}), config=config, origins={})
         alone = next_model(loaded, None, provider="second", model="b")
         assert isinstance(alone, FallbackModel)  # `first` may take over for it
         await alone.aclose()
@@ -346,5 +346,6 @@ async def test_a_chain_over_the_wire_goes_from_one_format_to_another():
 def test_the_first_model_may_be_missing_and_then_a_start_fails_as_ever():
     from ybs.agent.model_choice import open_model
 
+    config = Config(llm=LlmSettings(provider="nobody", fallback=("ollama",)))
     with pytest.raises(ConfigError):
-        open_model(Host.of({}), Config(llm=LlmSettings(provider="nobody", fallback=("ollama",))))
+        open_model(Loaded(host=Host.of({}), config=config, origins={}))

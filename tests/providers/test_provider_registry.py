@@ -12,7 +12,7 @@ from ybs.commands.advice import told
 from ybs.config.host import Host
 from ybs.config.installed import EntryPoint
 from ybs.config.key_store import keep_key
-from ybs.config.presets import PRESETS
+from ybs.config.presets import BUILT_IN, PRESETS
 from ybs.config.provider_change import ADDRESS_ALONE
 from ybs.config.schema import (
     AgentLimits,
@@ -27,7 +27,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Request
 from ybs.core.remedies import Remedy
 from ybs.providers import registry
-from ybs.providers.builtin import BUILT_IN, WIRES
+from ybs.providers.builtin import WIRES
 from ybs.providers.registry import (
     Provider,
     chosen_provider,

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from hosts import this_host
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config, IncognitoSettings
 from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, RouterSettings
 from ybs.core.errors import AuthError, ContextTooLong, ModelError, ProviderDown, RateLimited
@@ -47,7 +48,12 @@ class Bench:
             self.time += seconds
 
         clocks = Clocks(now=lambda: self.time, steady=lambda: self.time, sleep=sleep)
-        self.routing = Routing(this_host(), config, roster_of(this_host(), config), clocks=clocks)
+        self.routing = Routing(
+            this_host(),
+            config,
+            roster_of(Loaded(host=this_host(), config=config, origins={})),
+            clocks=clocks,
+        )
         self.models = [
             ScriptedModel(script, name=name, window=50_000)
             for script, name in ((first, "x"), (second, "y"))
@@ -179,7 +185,9 @@ async def test_in_a_private_session_no_choice_leaves_this_machine_also_for_anoth
             "b": Endpoint(endpoint="https://models.invalid"),
         },
     )
-    routing = Routing(this_host(), config, roster_of(this_host(), config))
+    routing = Routing(
+        this_host(), config, roster_of(Loaded(host=this_host(), config=config, origins={}))
+    )
     for model in (RoutedModel(routing), RoutedModel(routing).for_another_agent()):
         await model.begin(Features.of("What does this project do?"))
         assert model.arm.name == "a/x"

@@ -6,6 +6,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config, IncognitoSettings, LlmSettings
 from ybs.config.sections import Endpoint, ModelEntry, PoolLimits, RouterSettings
 from ybs.core.errors import ConfigError
@@ -20,8 +21,12 @@ def config_of(*arms: str, **more: Any) -> Config:
     return Config(router=router, providers=providers, **more)
 
 
+def loaded_of(config: Config) -> Loaded:
+    return Loaded(host=this_host(), config=config, origins={})
+
+
 def roster(*arms: str, **more: Any) -> Roster:
-    return roster_of(this_host(), config_of(*arms, **more))
+    return roster_of(loaded_of(config_of(*arms, **more)))
 
 
 def test_what_is_known_of_a_model_comes_from_the_person_and_the_catalog():
@@ -48,7 +53,7 @@ def test_what_is_known_of_a_model_comes_from_the_person_and_the_catalog():
     ],
 )
 def test_without_names_the_models_of_the_settings_are_taken(config: Config, expected: list[str]):
-    found = [arm.name for arm in roster_of(this_host(), config).arms]
+    found = [arm.name for arm in roster_of(loaded_of(config)).arms]
     assert set(expected) <= set(found)
 
 
@@ -80,17 +85,17 @@ def test_the_version_changes_with_what_the_catalog_says_and_with_the_server():
 
 def test_one_model_is_nothing_to_pick_from():
     with pytest.raises(ConfigError, match="needs two models") as caught:
-        checked_roster(this_host(), config_of("here", "nobody/x"))
+        checked_roster(loaded_of(config_of("here", "nobody/x")))
     assert "nobody" in str(caught.value)
     assert caught.value.remedies
 
 
 def test_where_only_models_on_this_machine_are_allowed_the_others_are_left_out():
     private = IncognitoSettings(enabled=True, local_only=True)
-    found = checked_roster(this_host(), config_of("here", "away/m", incognito=private))
+    found = checked_roster(loaded_of(config_of("here", "away/m", incognito=private)))
     assert [arm.name for arm in found.arms] == ["here/qwen3:4b"]
     with pytest.raises(ConfigError, match="None of the router's models runs on this machine"):
-        checked_roster(this_host(), config_of("away/m", "away/n", incognito=private))
+        checked_roster(loaded_of(config_of("away/m", "away/n", incognito=private)))
 
 
 def test_arms_are_found_by_either_name_and_taken_out():

@@ -61,6 +61,8 @@ def test_local_only_counts_by_itself_where_no_session_can_be_incognito():
     with pytest.raises(ConfigError, match=r"incognito\.local_only"):
         Incognito.of(NeverIncognito(local_only=True)).check_model("p", "m", is_here=False)
     Incognito.of(NeverIncognito()).check_model("p", "m", is_here=False)
+    assert not Incognito.of(NeverIncognito(local_only=True)).allows_agents
+    assert Incognito.of(NeverIncognito()).allows_agents
 
 
 @pytest.mark.integration

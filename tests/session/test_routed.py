@@ -367,7 +367,7 @@ async def test_the_doctor_names_what_the_router_picks_from(project: Path):
     async with OpenAIServer([]) as server:
         session, _ = open_routed(project, arms(server, server))
         async with session:
-            (finding,) = look_at_model(session.host, session.config, None)
+            (finding,) = look_at_model(session.loaded, None)
             assert (finding.state, finding.detail) == (
                 "ok",
                 "the router picks from dear/big, cheap/small",

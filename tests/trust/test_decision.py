@@ -51,7 +51,6 @@ def test_powerful_settings_wait_for_trust(project: Path):
     theirs = {**POWERFUL["mcpServers"]["files"], "from": "project"}
     assert loaded.config.mcpServers == {"files": theirs}
     assert loaded.config.tools.external[0].path == "./x"
-    assert loaded.config.tools.search_paths == (*Config().tools.search_paths, "./more")
     assert loaded.warnings == ()
     assert loaded.review is not None
     assert not loaded.review.needs_question

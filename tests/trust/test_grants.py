@@ -9,7 +9,9 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from trusting import POWERFUL, give_trust, put, trusted, wanting
+from ybs.agent.model_choice import open_model
 from ybs.conductor.acp.presets import PRESETS
+from ybs.config.installed import EntryPoint
 from ybs.config.key_store import keep_key
 from ybs.config.presets import CLOUDS
 from ybs.config.review import RunTrust
@@ -18,10 +20,12 @@ from ybs.config.shape import all_names
 from ybs.core.errors import ConfigError
 from ybs.providers.cli import CLAUDE
 from ybs.providers.registry import find_provider, provider_names
+from ybs.router.model import RoutedModel
+from ybs.router.roster import checked_roster
 from ybs.trust import decision as trust
-from ybs.trust import project_settings
+from ybs.trust import grants, project_settings
 from ybs.trust.decision import give, grant
-from ybs.trust.grants import BUILT_IN_PROVIDERS, KEY_VARIABLES, NEVER
+from ybs.trust.grants import KEY_VARIABLES, NEVER
 from ybs.trust.settings import load
 from ybs.trust.wording import difference, items_of_settings, lines_of
 
@@ -46,12 +50,14 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
         },
         "session": {"storage_path": "/tmp"},
         "router": {"arms": ["mine/a", "mine/b"]},
+        "tools": {"search_paths": ["./bin", "~/bin"]},
         "profiles": {"x": {"llm": {"model": "${HOME}"}}},
     }
     loaded = trusted(project, settings)
     assert loaded.config.safety == Config().safety
     assert loaded.config.session == Config().session
     assert loaded.config.router == Config().router
+    assert loaded.config.tools == Config().tools
     assert list(loaded.config.providers) == ["mine"]
     assert loaded.config.providers["mine"].api_key_env is None
     assert secret not in str(msgspec.to_builtins(loaded.config))
@@ -85,8 +91,47 @@ def test_what_is_never_taken_stands_in_a_section_that_is_looked_into():
     assert sections <= project_settings._SECTIONS
 
 
-def test_the_names_of_built_in_providers_are_not_for_projects():
-    assert {*provider_names()} <= BUILT_IN_PROVIDERS
+def test_names_that_mean_another_provider_are_not_for_projects(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    acme = EntryPoint(package="acme", group="ybs.providers", name="acme", value="acme:PROVIDER")
+    monkeypatch.setattr(grants, "installed", lambda: [acme])
+    names = (*provider_names(), "acme")
+    theirs = {name: {"endpoint": "http://x"} for name in (*names, "docs")}
+    loaded = trusted(project, {"providers": theirs})
+    assert list(loaded.config.providers) == ["docs"]
+
+
+@pytest.mark.integration
+@every_row("named", [{"provider": "Auto"}, {"model": "auto"}])
+def test_a_trusted_project_does_not_choose_the_router(
+    project: Path, write: Write, named: dict[str, str]
+):
+    mine = {"endpoint": "https://mine.example/v1", "model": "m"}
+    own = {"provider": "ollama", "model": "qwen3:8b", "fallback": ["openai/gpt-x"]}
+    write("user", json.dumps({"llm": own, "providers": {"mine": mine}}))
+    tools = {"external": [{"name": "x", "path": "./x"}]}
+    loaded = trusted(project, {"llm": named, "tools": tools})
+    assert (loaded.config.llm.provider, loaded.config.llm.model) == ("ollama", "qwen3:8b")
+    assert f"llm.{min(named)}" in loaded.warnings[0]
+    _, model = open_model(loaded)
+    assert not isinstance(model, RoutedModel)
+
+
+@pytest.mark.integration
+def test_nothing_that_a_trusted_project_names_is_a_model_of_the_router(project: Path, write: Write):
+    here = {"endpoint": "http://127.0.0.1:9/v1", "model": "a-8b"}
+    own = {"llm": {"provider": "mine"}, "router": {"enabled": True}}
+    write("user", json.dumps({**own, "providers": {"mine": here, "mine2": here}}))
+    docs = {"endpoint": "http://docs.example/v1", "model": "claude-opus-700b"}
+    loaded = trusted(project, {"providers": {"docs": docs}})
+    assert set(checked_roster(loaded).pools) == {"mine/a-8b", "mine2/a-8b"}
+    for named in ({"provider": "docs"}, {"endpoint": docs["endpoint"], "model": "big"}):
+        loaded = trusted(project, {"providers": {"docs": docs}, "llm": named})
+        assert set(checked_roster(loaded).pools) == {"mine/a-8b", "mine2/a-8b"}
+    assert (
+        find_provider("docs", loaded.config).model == "claude-opus-700b"
+    )  # who asks for it has it
 
 
 def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, write: Write):
@@ -196,7 +241,6 @@ def test_every_wish_is_told_in_plain_words(project: Path):
         ".ybs.json: starts or reaches the MCP server files: "
         'command "node", args "server.js", env T "${TOKEN}"',
         '.ybs.json: lets the model run these programs, and what they load from elsewhere in the project, which may change later: name "x", path "./x"',
-        '.ybs.json: looks for tools, which are programs, in "./more"',
         '.ybs.json: the hook "./hook.sh --now" at Stop runs hook.sh, which may run files of the project that change later; it only reads the project',
         ".ybs.json: the MCP server files runs `node`, which may run files of the project that change later; "
         "it only reads the project and has the network, your variable TOKEN",
@@ -258,6 +302,20 @@ def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     assert sorted(again.config.mcpServers) == ["plain", "shop"]
     assert again.review is not None
     assert again.review.grantable == ()
+
+
+@pytest.mark.integration
+def test_a_variable_that_only_a_profiles_tool_reads_is_shown_and_can_be_granted(project: Path):
+    put(project, "t/run.sh", "#!/bin/sh\necho hi\n", 0o755)
+    tool = {"name": "runit", "path": "t/run.sh", "needs": {"environment": ["SHOP_TOKEN"]}}
+    loaded = trusted(project, {"profiles": {"ci": {"tools": {"external": [tool]}}}})
+    assert loaded.review is not None
+    words = "Your variable SHOP_TOKEN goes to t/run.sh (a tool): not granted"
+    assert words in lines_of(loaded.review)
+    grant(this_host(), loaded.review, ["SHOP_TOKEN"])
+    again = load(this_host(), folder=project, profile="ci").review
+    assert again is not None
+    assert [use.name for use in again.granted] == ["SHOP_TOKEN"]
 
 
 CORP = {"endpoint": "https://corp.example/v1"}

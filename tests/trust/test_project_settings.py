@@ -116,6 +116,8 @@ def test_every_setting_has_a_rule_or_is_refused():
         "-x",
         "gpt-oss:120b-cloud",
         "Qwen3:Cloud",
+        "gpt-oss-cloud",
+        "kimi:cloud[1m]",
         "Auto",
         "m;touch$IFS/x",
         "m`id`",
@@ -126,7 +128,8 @@ def test_every_setting_has_a_rule_or_is_refused():
     ],
 )
 def test_a_model_of_a_trusted_project_is_a_plain_name(project: Path, model: str):
-    loaded = trusted(project, {"llm": {"model": model}, "tools": {"search_paths": ["./x"]}})
+    tools = {"external": [{"name": "x", "path": "./x"}]}
+    loaded = trusted(project, {"llm": {"model": model}, "tools": tools})
     assert loaded.config.llm.model is None
     assert "only give the plain name of a model" in loaded.warnings[0]
 

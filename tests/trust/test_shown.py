@@ -1,17 +1,32 @@
 """What the question about trust says of the files that a project's MCP servers are shown."""
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trusting import wanting
+from trusting import put, wanting
 from ybs.trust.wording import lines_of
 
 
 def shown(project: Path, settings: dict[str, Any]) -> list[str]:
     found = [line for line in lines_of(wanting(project, settings)) if "of your files" in line]
     return [line.partition(": shows the MCP server ")[2] for line in found]
+
+
+@pytest.mark.integration
+def test_the_question_lists_the_program_that_starts_and_none_of_the_repository_around(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(("git", "init", "-q", project), check=True)
+    folders = (project / "bin", home / "bin")
+    for folder in folders:
+        put(folder, "srv", "#!/bin/sh\n", 0o755)
+    monkeypatch.setenv("PATH", f"{os.pathsep.join(map(str, folders))}:{os.environ['PATH']}")
+    (app := project / "app").mkdir()
+    assert shown(app, {"mcpServers": {"s": {"command": "srv"}}}) == ["s of your files: ~/bin/srv"]
 
 
 @pytest.mark.integration

@@ -43,20 +43,19 @@ class NothingConfigured(ConfigError):
         )
 
 
-def open_model(
-    host: Host, config: Config, own: Model | None = None, *, profile: str = ""
-) -> tuple[str, ProviderModel]:
+def open_model(loaded: Loaded, own: Model | None = None) -> tuple[str, ProviderModel]:
     """Return the provider's name and the model: `own`, the model handed in, or the configured one, or a routed one.
 
     With nothing configured it is the starter model if it is installed. Raises NothingConfigured when there is none.
     """
+    host, config = loaded.host, loaded.config
     if own is not None:
         return IN_PROCESS, InProcessModel(own, config.llm.max_tokens)
     if asks_for_router(config.llm.provider, config.llm.model):
-        return AUTO, routed_model(host, config, profile)
+        return AUTO, routed_model(loaded)
     if config.router.enabled:
         with suppress(ConfigError):  # there are not enough models to pick from
-            return AUTO, routed_model(host, config, profile)
+            return AUTO, routed_model(loaded)
     name = chosen_name(config)
     if name is None:
         from ybs.providers.local.models import starter_installed
@@ -81,13 +80,14 @@ def asks_for_router(provider: str | None, model: str | None) -> bool:
     return AUTO in ((provider or "").lower(), (model or "").lower())
 
 
-def routed_model(host: Host, config: Config, profile: str = "") -> "RoutedModel":
+def routed_model(loaded: Loaded) -> "RoutedModel":
     """Return a model that picks one of several for each turn. Raises ConfigError where there are not enough of them."""
     from ybs.router.model import RoutedModel  # few route
     from ybs.router.roster import checked_roster
     from ybs.router.routing import Routing
 
-    return RoutedModel(Routing(host, config, checked_roster(host, config), profile=profile))
+    roster = checked_roster(loaded)
+    return RoutedModel(Routing(loaded.host, loaded.config, roster, profile=loaded.profile))
 
 
 def routed_for_sub_agent(
@@ -106,7 +106,7 @@ def routed_for_sub_agent(
     if isinstance(main, RoutedModel):
         return main.for_another_agent()
     host, config = loaded.host, loaded.config
-    roster = checked_roster(host, config)
+    roster = checked_roster(loaded)
     if not is_persons:
         own = 0 if provider == IN_PROCESS else distance(host, provider, main.name, config)
         roster = roster.without(
@@ -138,7 +138,7 @@ def next_model(
     """
     host, config = loaded.host, loaded.config
     if asks_for_router(provider, model):
-        return routed_model(host, config, loaded.profile)
+        return routed_model(loaded)
     if own is None or provider != IN_PROCESS:
         new = create_model(host, config, provider=provider, model=model, is_persons=is_persons)
         return _with_fallbacks(host, config, provider, new)
@@ -147,7 +147,7 @@ def next_model(
             f"{model!r} cannot be chosen: the program that opened this session offers only {own.name}.",
             remedies=(Remedy("change_provider"),),
         )
-    return open_model(host, config, own)[1]
+    return open_model(loaded, own)[1]
 
 
 def _with_fallbacks(

@@ -75,8 +75,7 @@ def add_shared_options(parser: "ArgumentParser") -> list["Action"]:
     """Add the options that the chat and every subcommand understand."""
     from pathlib import Path
 
-    from ybs.config.presets import PRESETS
-    from ybs.providers.builtin import BUILT_IN
+    from ybs.config.presets import BUILT_IN, PRESETS
 
     add = parser.add_argument
     help_text = f"the provider to use: {', '.join((*BUILT_IN, *PRESETS))} or one of your own"

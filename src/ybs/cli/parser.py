@@ -152,7 +152,7 @@ def check_background(arguments: "Namespace") -> None:
     if not arguments.prompt:
         fail("--background needs a prompt: what is to be done")
     others = {"--print": arguments.print, "--continue": arguments.newest, "--fork": arguments.fork}
-    others |= {"--resume": arguments.resume is not None, "--dry-run": arguments.dry_run}
+    others |= {"--resume": arguments.resume is not None}
     for name, is_given in others.items():
         if is_given:
             fail(f"--background starts a session of its own; it cannot be combined with {name}")

@@ -13,7 +13,7 @@ from msgspec import Struct
 from ybs.agent.user_hooks.definitions import KNOWN
 from ybs.conductor.acp.presets import kind_of
 from ybs.conductor.budget import Budget
-from ybs.conductor.kinds import BUILT_IN, RESERVED, Kind
+from ybs.conductor.kinds import BUILT_IN, RESERVED, Kind, means
 from ybs.config.document import Unusable, open_own
 from ybs.config.front_matter import BadFrontMatter, Value, fields, name_of, split, text_of
 from ybs.config.host import Host
@@ -23,6 +23,7 @@ from ybs.config.review import Review
 from ybs.config.schema import Mode
 from ybs.core.errors import ConfigError
 from ybs.core.wording import listed
+from ybs.security.incognito import Incognito
 from ybs.security.policy.bound import BoundMode
 from ybs.security.unicode import printable
 from ybs.tools.listing import listing
@@ -47,6 +48,9 @@ _MODES: Mapping[str, BoundMode | None] = {
 _TOOLS: Mapping[str, str] = {theirs: own for own, known in KNOWN.items() for theirs in known.names}
 #: Fields that other agents know and ybs does not use; naming them would help nobody.
 _COSMETIC = frozenset({"color", "version", "author", "license", "metadata"})
+#: `mcp__github`, as Claude Code calls a whole server.
+_SERVER = re.compile(r"\Amcp__(?:(?!__|\*).)+\Z")
+_ALL: Final = ("*",)
 _OF_TOOLS = ("tools", "disallowedTools")
 _FIELDS = frozenset({
     *("name", "description", "tools", "disallowedTools", "mode", "permissionMode", "model"),
@@ -72,11 +76,14 @@ class Kinds(Struct, frozen=True):
 
     by_name: dict[str, Kind]
     problems: tuple[_Problem, ...] = ()
+    #: Whether those that are other agents may be used here.
+    allows_agents: bool = True
 
     @property
     def told(self) -> str:
-        """What a model is told of the kinds that are not built in: all names, and what there is room for of their descriptions."""
-        return listing([kind for kind in self.by_name.values() if kind.place])
+        """What a model is told of the kinds that are not built in and can be used: all names, and what there is room for of their descriptions."""
+        kinds = [kind for kind in self.by_name.values() if kind.place]
+        return listing([kind for kind in kinds if self.allows_agents or kind.acp is None])
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -112,7 +119,8 @@ def find_kinds(loaded: Loaded, folder: Path) -> Kinds:
             problems.append(_Problem(place, f"{kind.name} is built in, and that one is used"))
         else:
             found[kind.name] = kind
-    return Kinds({**BUILT_IN, **found}, tuple(problems))
+    allows_agents = Incognito.of(loaded.config.incognito).allows_agents
+    return Kinds({**BUILT_IN, **found}, tuple(problems), allows_agents)
 
 
 def _of_settings(loaded: Loaded, problems: list[_Problem]) -> Iterator[tuple[str, Kind]]:
@@ -190,8 +198,8 @@ def read_kind(data: bytes, place: str, *, is_own: bool = False, plugin: str = ""
         name=f"{plugin}:{name}" if plugin else name,
         description=printable(description)[:_LONGEST_DESCRIPTION],
         prompt=body.strip(),
-        tools=_tools_in(said),
-        without=_tools_in(said, "disallowedTools") or (),
+        tools=None if (tools := _tools_in(said, "tools")) in ((), _ALL) else tools,
+        without=_tools_in(said, "disallowedTools"),
         mode=_mode_in(said),
         model=text_of(said, "model"),
         budget=_budget_in(said),
@@ -210,7 +218,8 @@ def remarks_on(data: bytes) -> list[str]:
         remarks.append(
             f"{listed(parts)}: the part in brackets is ignored, and the whole tool is meant"
         )
-    strange = [name for name in _tools_in(said) or () if name not in NAMES]
+    named = [name for key in _OF_TOOLS for name in _tools_in(said, key)]
+    strange = [name for name in named if not any(means((name,), tool) for tool in NAMES)]
     if strange:
         remarks.append(
             f"{listed(strange)}: not built in; one is used where a program, a server or a plugin has it"
@@ -231,15 +240,11 @@ def _names_in(said: Mapping[str, Value], key: str) -> Sequence[str]:
     return value.split(",") if isinstance(value, str) else value
 
 
-def _tools_in(said: Mapping[str, Value], key: str = "tools") -> tuple[str, ...] | None:
-    """Return ybs's names of the tools; None where all are meant."""
-    if key not in said:
-        return None
-    names = _names_in(said, key)
-    plain = [name.partition("(")[0].strip() for name in names]
-    if plain in ([""], ["*"], ["all"]):
-        return None
-    return tuple(dict.fromkeys(_TOOLS.get(name, name) for name in plain if name))
+def _tools_in(said: Mapping[str, Value], key: str) -> tuple[str, ...]:
+    """Return ybs's names of the tools, with `*` for any text; a server's name alone means all its tools."""
+    plain = (name.partition("(")[0].strip() for name in _names_in(said, key))
+    own = (_TOOLS.get(name, name) for name in plain if name)
+    return tuple(dict.fromkeys(_SERVER.sub(r"\g<0>__*", "*" if n == "all" else n) for n in own))
 
 
 def _mode_in(said: Mapping[str, Value]) -> BoundMode | None:

@@ -1,6 +1,9 @@
-"""Kinds of sub-agents: their purpose, their tools and limits, and their prompt."""
+"""Kinds of sub-agents: their purpose, their tools and limits, and their prompt.
 
-from collections.abc import Container, Mapping
+What a name of a tool means, with `*` or without, the rules of the policy say: no kind has a reading of its own.
+"""
+
+from collections.abc import Container, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -8,6 +11,7 @@ from msgspec import Struct
 from ybs.conductor.budget import Budget
 from ybs.config.sections import AcpAgent
 from ybs.security.policy.bound import BoundMode
+from ybs.security.policy.rules import Rule
 
 #: What only reads.
 READING: Final = ("read_file", "list_files", "search_files", "repo_map", "skill")
@@ -49,8 +53,14 @@ class _Only(Container[str]):
 
     def __contains__(self, name: object) -> bool:
         kind, wanted = self._kind, self._wanted
-        is_wanted = not wanted or (isinstance(name, str) and name in wanted)
-        return is_wanted and (kind.tools is None or name in kind.tools) and name not in kind.without
+        if not isinstance(name, str) or (wanted and name not in wanted):
+            return False
+        return (kind.tools is None or means(kind.tools, name)) and not means(kind.without, name)
+
+
+def means(names: Iterable[str], tool: str) -> bool:
+    """Return whether one of these names of a kind is the tool's."""
+    return any(Rule(each).names(tool) for each in names)
 
 
 EXPLORE: Final = Kind(

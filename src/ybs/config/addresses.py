@@ -166,6 +166,12 @@ def _lines_of(table: str) -> list[str]:
         return []
 
 
+def is_passed_on(model: str) -> bool:
+    """Return whether Ollama passes a model's words on to its cloud, as the name says (https://docs.ollama.com/cloud)."""
+    tag = model.lower().partition("[")[0].rpartition(":")[2]
+    return tag == "cloud" or tag.endswith("-cloud")
+
+
 def is_local(host: str) -> bool:
     """Return whether the host is this machine or in a private network."""
     if is_loopback(host) or host.endswith((".local", ".lan", ".internal")):

@@ -127,6 +127,14 @@ class Loaded(Struct, frozen=True, kw_only=True):
     #: The plugins in force.
     plugins: tuple[PluginFolder, ...] = ()
 
+    def is_projects(self, *path: str) -> bool:
+        """Return whether a project's file gives this setting, or any part of this section."""
+        key = ".".join(path)
+        return any(
+            origin.layer == "project" and (name == key or name.startswith(f"{key}."))
+            for name, origin in self.origins.items()
+        )
+
 
 def load(
     host: Host,

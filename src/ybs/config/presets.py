@@ -1,12 +1,25 @@
-"""Providers that need no more than an address, the variable of a key and a few quirks: data, and nothing else.
+"""The built-in providers: data, and nothing else.
 
-They speak OpenAI's chat completions. None has a model of its own: the server is asked which it has.
+Some have a module; the others, the presets, need no more than an address, the variable of a key and a few quirks.
+These speak OpenAI's chat completions. None has a model of its own: the server is asked which it has.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
+
+#: Name, and where in `ybs.providers` its Provider stands, so that only the one that is used gets imported.
+BUILT_IN: Final = {
+    "ollama": "wire.ollama:PROVIDER",
+    "openai": "wire.openai:PROVIDER",
+    "anthropic": "wire.anthropic:PROVIDER",
+    "google": "wire.google:PROVIDER",
+    "mistral": "wire.mistral:PROVIDER",
+    "llamacpp": "local:PROVIDER",
+    "apple": "apple:PROVIDER",
+    "claude-cli": "cli:PROVIDER",
+}
 
 
 class Preset(Struct, frozen=True, kw_only=True):

@@ -143,7 +143,7 @@ class RouterSettings(Struct, frozen=True, kw_only=True):
     """Begin every session with the router where two models or more are there."""
     arms: tuple[str, ...] = ()
     """The models to pick from: `PROVIDER/MODEL`, or `PROVIDER` for its default. Unset: those of `llm`, of
-    `llm.fallback` and of your own `providers`."""
+    `llm.fallback` and of your own `providers`, and none that a project's settings choose."""
     policy: PolicyName = "hierarchical"
     """How an arm is picked: `hierarchical` and `discounted` learn from outcomes, `heuristic` goes by price,
     speed and what the catalog knows."""

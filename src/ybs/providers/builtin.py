@@ -1,19 +1,8 @@
-"""The built-in providers and wire formats by name, so that only the one that is used gets imported."""
+"""The built-in wire formats by name, so that only the one that is used gets imported, as of the providers in `config.presets`."""
 
 from importlib import import_module
 from typing import Any, Final
 
-#: Name, and where its Provider stands.
-BUILT_IN: Final = {
-    "ollama": "wire.ollama:PROVIDER",
-    "openai": "wire.openai:PROVIDER",
-    "anthropic": "wire.anthropic:PROVIDER",
-    "google": "wire.google:PROVIDER",
-    "mistral": "wire.mistral:PROVIDER",
-    "llamacpp": "local:PROVIDER",
-    "apple": "apple:PROVIDER",
-    "claude-cli": "cli:PROVIDER",
-}
 #: Name of a wire format, and where its Adapter stands.
 WIRES: Final = {
     "openai": "wire.openai:OpenAIAdapter",

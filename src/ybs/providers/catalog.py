@@ -127,12 +127,6 @@ def answers_in_words(model: str) -> bool:
     return is_name and not any(part in model.lower() for part in _NO_WORDS)
 
 
-def is_passed_on(model: str) -> bool:
-    """Return whether Ollama passes a model's words on to its cloud, as the name says (https://docs.ollama.com/cloud)."""
-    tag = model.lower().rpartition(":")[2]
-    return tag == "cloud" or tag.endswith("-cloud")
-
-
 def window_of(facts: ModelFacts, *, is_local: bool) -> int:
     """Return the window to use for a model of which these facts are known, in tokens.
 

@@ -16,25 +16,24 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.addresses import is_local, is_loopback
+from ybs.config.addresses import is_local, is_loopback, is_passed_on
 from ybs.config.document import complaint_of
 from ybs.config.host import Host
 from ybs.config.key_store import find_key, find_variable, place_of, stored_key
-from ybs.config.presets import PRESETS, Preset
+from ybs.config.presets import BUILT_IN, PRESETS, Preset
 from ybs.config.provider_change import ADDRESS_ALONE
 from ybs.config.schema import Config, Endpoint
 from ybs.core.errors import AuthError, ConfigError
 from ybs.core.events import Event
 from ybs.core.ports import Model, Request
 from ybs.core.remedies import Remedy
-from ybs.providers.builtin import BUILT_IN, import_built_in
+from ybs.providers.builtin import import_built_in
 from ybs.providers.catalog import (
     FREE,
     ModelFacts,
     Price,
     billions_of,
     facts_of,
-    is_passed_on,
     over,
     window_of,
 )

@@ -1,4 +1,8 @@
-"""The roster: the models that the settings let the router pick from, what is known of each, and the pool that it draws on."""
+"""The roster: the models that the settings let the router pick from, what is known of each, and the pool that it draws on.
+
+The router may ask what is here without anybody naming it again, so nothing is here that a project's settings say: not its providers, and not the
+provider or model that it chooses for a session.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -10,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.host import Host
+from ybs.config.layers import Loaded
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
 from ybs.core.remedies import Remedy
@@ -55,13 +60,15 @@ class Roster(Struct, frozen=True, kw_only=True):
         return next((arm for arm in self.arms if model in (arm.name, arm.model)), None)
 
 
-def roster_of(host: Host, config: Config) -> Roster:
+def roster_of(loaded: Loaded) -> Roster:
     """Return the models that the router may pick from; entries that cannot be used are left out, and named."""
+    config, chosen = loaded.config, _chosen(loaded)
     arms: dict[str, Arm] = {}
     problems: list[str] = []
-    for provider, model in _entries(config):
+    for provider, model in _entries(loaded, chosen):
+        own = chosen[1] if provider == chosen[0] else ""
         try:
-            arm = _arm(host, config, provider, model)
+            arm = _arm(loaded.host, config, provider, model or own)
         except ConfigError as error:
             problems.append(f"router: {provider}/{model}: {error}")
             continue
@@ -71,11 +78,11 @@ def roster_of(host: Host, config: Config) -> Roster:
     return Roster(arms=tuple(arms.values()), pools=pools, problems=tuple(problems))
 
 
-def checked_roster(host: Host, config: Config) -> Roster:
+def checked_roster(loaded: Loaded) -> Roster:
     """Return the roster where there is anything to pick. Raises ConfigError."""
-    roster = roster_of(host, config)
+    roster = roster_of(loaded)
     if len(roster.arms) >= FEWEST:
-        return _allowed(roster, config)
+        return _allowed(roster, loaded.config)
     there = f"there is one: {roster.arms[0].name}" if roster.arms else "there is none"
     raise ConfigError(
         "\n".join((f"The router needs two models to pick from, and {there}.", *roster.problems)),
@@ -98,28 +105,36 @@ def _allowed(roster: Roster, config: Config) -> Roster:
     return replace(roster, arms=here)
 
 
-def _entries(config: Config) -> Iterator[tuple[str, str]]:
+def _chosen(loaded: Loaded) -> tuple[str, str]:
+    """Return the provider and the model of `llm`, each empty where the person has named none."""
+    llm = loaded.config.llm
+    if any(loaded.is_projects("llm", name) for name in ("provider", "endpoint", "model")):
+        return "", ""
+    return chosen_name(loaded.config) or "", "" if (
+        llm.model or ""
+    ).lower() == AUTO else llm.model or ""
+
+
+def _entries(loaded: Loaded, chosen: tuple[str, str]) -> Iterator[tuple[str, str]]:
     """Yield provider and model of each entry; the model is empty for the provider's own."""
+    config = loaded.config
     if config.router.arms:
         for entry in config.router.arms:
             provider, _, model = entry.partition("/")
             yield provider, model
         return
-    if (chosen := chosen_name(config)) is not None:
-        model = config.llm.model or ""
-        yield chosen, "" if model.lower() == AUTO else model
+    if chosen[0]:
+        yield chosen
     for entry in config.llm.fallback:
         provider, _, model = entry.partition("/")
         yield provider, model
     for name, own in config.providers.items():
-        if own.model:
+        if own.model and not loaded.is_projects("providers", name):
             yield name, own.model
 
 
 def _arm(host: Host, config: Config, provider: str, model: str) -> Arm:
     found = chosen_provider(host, config, provider)
-    if not model and provider == chosen_name(config) and config.llm.model != AUTO:
-        model = config.llm.model or ""
     model = model or found.model
     if not model:
         raise ConfigError(f"it has no model of its own; write {provider}/MODEL")

@@ -35,6 +35,11 @@ class Incognito(Struct, frozen=True, kw_only=True):
         """Whether something about the session may be written to disk."""
         return not self.is_on
 
+    @property
+    def allows_agents(self) -> bool:
+        """Whether another agent may be used: it keeps records of its own, and the model that it asks may be anywhere."""
+        return not (self.is_on or self.only_here)
+
     def check_model(self, provider: str, model: str, *, is_here: bool) -> None:
         """Raise ConfigError for a model on another machine, where only those on this one may be used."""
         if self.only_here and not is_here:

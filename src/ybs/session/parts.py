@@ -117,7 +117,7 @@ class SessionParts:
         """
         own, name, model = self._options.model, self.main.provider, self.main.agent.model.name
         if loaded.config.llm != self.loaded.config.llm:
-            return open_model(loaded.host, loaded.config, own, profile=loaded.profile)
+            return open_model(loaded, own)
         return name, next_model(loaded, own, provider=name, model=model, is_persons=True)
 
     async def use(

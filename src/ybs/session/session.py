@@ -81,7 +81,7 @@ class Session:
             running=self.running,
         )
         loaded = ready_settings(options)
-        model = open_model(loaded.host, loaded.config, options.model, profile=loaded.profile)
+        model = open_model(loaded, options.model)
         parts = self._made(loaded, model, is_first=True)
         if options.resume is not None:
             parts.take_up_meant(options.resume, is_fork=options.fork)

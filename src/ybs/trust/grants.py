@@ -16,14 +16,15 @@ from msgspec import Struct
 from ybs.config.addresses import is_clear, origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
 from ybs.config.host import Host
+from ybs.config.installed import installed
 from ybs.config.key_store import has_key, place_of
-from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
+from ybs.config.presets import BUILT_IN, CLOUDS, CREDENTIALS, PRESETS
 from ybs.config.review import Review, VariableUse
 from ybs.config.tool_definition import Definition, Described
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
 from ybs.trust.project_settings import MODEL_NAME, may_name_model, needing_trust, rule_of
-from ybs.trust.wording import plain, words_in
+from ybs.trust.wording import parts_of, plain, words_in
 
 #: Not even trust lets a project set them.
 NEVER = {
@@ -32,14 +33,9 @@ NEVER = {
     *("safety.safe_commands", "safety.outside_sandbox"),
     "safety.sandbox_allowed_paths",
     "safety.sandbox_network",
-    "skills.search_paths",
+    *("skills.search_paths", "tools.search_paths"),
     *("models", "network", "router", "agents.acp", "agents.models", "agents.offer"),
     *("cli_agents", "local", "session", "memory", "gateway", "firewall", "incognito"),
-}
-#: Names that mean a certain maker's server, wherever they are said.
-BUILT_IN_PROVIDERS = {
-    *("ollama", "openai", "anthropic", "google", "mistral", "llamacpp", "apple", "claude-cli"),
-    *PRESETS,
 }
 #: The variables of their keys, which go to no address that a project names; patterns among them.
 KEY_VARIABLES = {
@@ -54,6 +50,9 @@ _KEYS = ("api_key", "api_key_env")
 _NEVER = "a project's file may not set it"
 _READING = "it would read your environment variables"
 _NO_NAME = f"a project's file may only give {MODEL_NAME}"
+#: What stands for the router, also in the place of a provider.
+_AUTO = "auto"
+_ROUTER = "only you choose the router, which may send your words to any provider that you have"
 _UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash, space or odd spelling of a number"
 _SHORTEST_KEY = 8
 _OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents", "agents"})
@@ -85,26 +84,39 @@ def take_powerful(document: SettingsDocument) -> Powerful:
     """Sort what needs trust into what a project may set with it, and what it may not set even then."""
     found = Powerful({}, {})
     for path, value in needing_trust(document):
-        if rule_of(path) in NEVER:
-            found.leave_out(_NEVER, path)
-        elif path[0] not in _MAY_READ_VARIABLES and variables_in(value):
-            found.leave_out(_READING, path)
-        elif path == ("llm", "endpoint") and not is_clear(value):
-            found.leave_out(_UNCLEAR, path)
-        elif path == ("llm", "model") and isinstance(value, str) and not may_name_model(value):
-            found.leave_out(_NO_NAME, path)
+        if why := _why_not(path, value):
+            found.leave_out(why, path)
         elif value := _without_keys(value, found) if path == ("providers",) else value:
             put(found.values, path, value)
     return found
 
 
+def _why_not(path: tuple[str, ...], value: Any) -> str:
+    """Return why not even a trusted project may set this; nothing where it may."""
+    if rule_of(path) in NEVER:
+        return _NEVER
+    if path[0] not in _MAY_READ_VARIABLES and variables_in(value):
+        return _READING
+    match path:
+        case ("llm", "endpoint") if not is_clear(value):
+            return _UNCLEAR
+        case ("llm", "provider") if str(value).lower() == _AUTO:
+            return _ROUTER
+        case ("llm", "model") if isinstance(value, str) and not may_name_model(value):
+            return _NO_NAME
+        case _:
+            return ""
+
+
 def _without_keys(providers: Any, found: Powerful) -> Any:
+    """Return a project's providers without keys, and without those whose names mean another provider wherever they are said."""
     if not is_object(providers):
         return providers
     path = ("providers",)
     kept: dict[str, Any] = {}
+    others = [each.name for each in installed() if each.group == "ybs.providers"]
     for name, value in providers.items():
-        if name in BUILT_IN_PROVIDERS:
+        if name in (*BUILT_IN, *PRESETS, *others):
             found.leave_out(_NEVER, (*path, name))
             continue
         is_one = is_object(value)
@@ -290,9 +302,7 @@ def _uses_agent(value: Any) -> bool:
 
 
 def _keys_in(tree: Tree) -> Iterator[str]:
-    profiles: Any = tree.get("profiles")
-    several = profiles.values() if is_object(profiles) else ()
-    for each in (tree, *filter(is_object, several)):
+    for each in parts_of(tree):
         for section in _OF_PROVIDERS & each.keys():
             yield from _named_in(each[section])
 

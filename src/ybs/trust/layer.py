@@ -24,7 +24,7 @@ from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, Var
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tool_definition import Described, described_in
-from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge, put
+from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
@@ -51,10 +51,10 @@ from ybs.trust.wording import (
     items_of_commands,
     items_of_files,
     items_of_settings,
+    parts_of,
 )
 
 _SERVERS = "mcpServers"
-_SEARCH_PATHS = ("tools", "search_paths")
 _EXTERNAL = ("tools", "external")
 _MOST_NAMED = 8
 
@@ -128,9 +128,6 @@ class ProjectLayer:
     def _lay_powerful(self, user: Tree, powerful: Powerful, document: SettingsDocument) -> Tree:
         powerful.warn(document)
         values = Fitting(document.warn, may_address=False).section(powerful.values, Config)
-        if added := values.get("tools", {}).get("search_paths"):
-            known = current_of(user, _SEARCH_PATHS)
-            put(values, _SEARCH_PATHS, list(dict.fromkeys([*known, *added])))
         also = self._claude_hooks.values() if document is self.document else ()
         if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}
@@ -211,14 +208,16 @@ class ProjectLayer:
         self, folder: Path, described: Mapping[str, Described], host: Host
     ) -> Iterator[VariableUse]:
         """Yield what of the person's variables its servers and tools read."""
-        for each in (self.powerful.values, self.servers.tree if self.servers else {}):
-            yield from variables_of(each.get(_SERVERS))
+        servers = self.servers.tree if self.servers else {}
+        yield from variables_of(servers.get(_SERVERS))
 
         def place_of(path: str) -> str:
             real = os.path.realpath(host.expand(path.replace("\0", " "), folder))
             return real.removeprefix(f"{folder}/") if real.startswith(f"{folder}/") else path
 
-        yield from variables_of_tools(find(self.powerful.values, _EXTERNAL), described, place_of)
+        for part in parts_of(self.powerful.values):
+            yield from variables_of(part.get(_SERVERS))
+            yield from variables_of_tools(find(part, _EXTERNAL), described, place_of)
 
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""

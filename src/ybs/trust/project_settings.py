@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ybs.config.addresses import is_passed_on
 from ybs.config.document import SettingsDocument
 from ybs.config.shape import annotation_at
 from ybs.config.tree import Tree, is_list, is_object, put
@@ -59,8 +60,8 @@ UNITED = {
 MODEL_NAME = "the plain name of a model, in letters, digits and . _ : / @ + -"
 #: The signs of names of models (`org/model:8b@1`, `opus[1m]`): a program of the person's own may get the name as a part of a shell's command.
 _SIGNS = lazy(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}(?:\[[A-Za-z0-9]{1,9}\])?")
-#: What is no path, no address, no file that a local engine would open, not the router's, and none that Ollama passes on to its cloud.
-_NO_NAME = lazy(r"auto|.*(?:\.\.|//).*|.*(?:\.gguf|:(?:.*-)?cloud)", re.I)
+#: What is no path, no address, no file that a local engine would open, and not the router's.
+_NO_NAME = lazy(r"auto|.*(?:\.\.|//).*|.*\.gguf", re.I)
 _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
 _SECTIONS = {
     ".".join(name.split(".")[:n]) for name in _ALLOWED for n in range(1, name.count(".") + 1)
@@ -88,7 +89,8 @@ def warn_of_powerful(document: SettingsDocument, words: str) -> None:
 
 def may_name_model(name: str) -> bool:
     """Return whether a text that is not the person's may name a model: as a name, and not as a path or a part of a shell's command."""
-    return bool(_SIGNS().fullmatch(name)) and not _NO_NAME().fullmatch(name)
+    is_name = _SIGNS().fullmatch(name) and not _NO_NAME().fullmatch(name)
+    return bool(is_name) and not is_passed_on(name)
 
 
 def take_harmless(document: SettingsDocument) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ybs.config.document import open_regular, visible
-from ybs.config.host import MEMORY, Host
+from ybs.config.host import MEMORY, Host, worked_in
 from ybs.config.paths import KERNEL, SYSTEM, TOOLCHAINS
 from ybs.config.review import Item
 from ybs.config.tree import is_object
 from ybs.config.variables import names_in, project_variables, replace_references
 from ybs.trust.reach import opened_by
-from ybs.trust.wording import words_in
+from ybs.trust.wording import entries_of, words_in
 
 
 def named_in(words: Iterable[str], host: Host) -> Iterator[Path]:
@@ -87,8 +87,7 @@ def items_of_servers(
     place: str, tree: Mapping[str, Any], host: Host, folder: Path
 ) -> Iterator[Item]:
     """Say of each server what it is shown outside of the project, also of what may be there only when it starts."""
-    servers, profiles = tree.get("mcpServers"), tree.get("profiles")
-    for name, server in servers.items() if is_object(servers) else ():
+    for name, server in entries_of(tree, "mcpServers"):
         paths = list(listed_for(server if is_object(server) else {}, host, folder))
         if paths:
             words = ", ".join(dict.fromkeys(_written(path, host) for path in paths))
@@ -96,8 +95,6 @@ def items_of_servers(
                 place=place,
                 words=visible(f"shows the MCP server {name} of your files: {words}", None),
             )
-    for profile in profiles.values() if is_object(profiles) else ():
-        yield from items_of_servers(place, profile if is_object(profile) else {}, host, folder)
 
 
 def listed_for(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Path]:
@@ -134,11 +131,12 @@ def plain_word(word: str, host: Host, folder: Path) -> str:
 
 
 def _program_at(word: str, host: Host, folder: Path) -> str:
-    """Return the path that a command means: one with a `/` from the project's folder, another one by `PATH`, but for what lies in the project."""
+    """Return the path that a command means: one with a `/` from the project's folder, another one by `PATH`, but for what lies in the project or another one that is worked in, which `persons_program` never starts."""
     if "/" in word:
         return opened_by(word, str(folder), str(host.home))
+    others = {str(folder), *map(str, host.whole_projects(folder)), *worked_in}
     places = (Path(each, word) for each in host.environ.get("PATH", "").split(os.pathsep) if each)
-    outside = (each for each in places if not each.is_relative_to(folder))
+    outside = (each for each in places if not any(map(each.is_relative_to, others)))
     return next((str(each) for each in outside if each.is_file() and os.access(each, os.X_OK)), "")
 
 

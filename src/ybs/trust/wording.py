@@ -1,6 +1,6 @@
 """Describe a project's requests in plain words for the person who decides, without terminal control characters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Any, TypeAlias
 
@@ -45,7 +45,6 @@ _SETTINGS = {
         "tools",
         "external",
     ): "lets the model run these programs, and what they load from elsewhere in the project, which may change later:",
-    ("tools", "search_paths"): "looks for tools, which are programs, in",
 }
 #: What the entries of a section do; `{name}` is the entry's.
 _SECTIONS = {
@@ -67,36 +66,42 @@ def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
 
 def commands_in(tree: Mapping[str, Any]) -> Iterator[Command]:
     """Yield each command in powerful settings: those of hooks are a shell's, all others programs that are started without one."""
-    for name, value in tree.items():
+    for name, value in (each for part in parts_of(tree) for each in part.items()):
         if name == "hooks":
             yield from words_in(value)
-            continue
-        for entry in value.values() if is_object(value) else [value]:
-            if name == "profiles" and is_object(entry):
-                yield from commands_in(entry)
-            elif words := texts_of(entry):
-                yield words
+        elif name != "profiles":
+            entries = value.values() if is_object(value) else [value]
+            yield from filter(None, map(texts_of, entries))
 
 
 def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Iterator[Item]:
     """Say of each hook and server that runs files which cannot be bound to the trust what those are."""
-    for event, groups in _entries(tree.get("hooks")):
+    for event, groups in entries_of(tree, "hooks"):
         for hook in _hooks_in(groups):
             command = hook["command"]
             what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
             if words := _open_words(what, reach(command), hook.get("project")):
                 yield Item(place=place, words=words)
-    for name, server in _entries(tree.get("mcpServers")):
+    for name, server in entries_of(tree, "mcpServers"):
         if is_object(server) and "command" in server and (texts := texts_of(server)):
             what = f"the MCP server {visible(name)}"
             if words := _open_words(what, reach(texts), server.get("project")):
                 yield Item(place=place, words=words + _reached_by(server))
-    for _, profile in _entries(tree.get("profiles")):
-        yield from items_of_commands(place, profile if is_object(profile) else {}, reach)
 
 
-def _entries(section: Any) -> Iterable[tuple[str, Any]]:
-    return section.items() if is_object(section) else ()
+def parts_of(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield settings and those of each profile in them: whoever says what a project wants goes by all of these."""
+    yield tree
+    profiles = tree.get("profiles")
+    for each in profiles.values() if is_object(profiles) else ():
+        if is_object(each):
+            yield from parts_of(each)
+
+
+def entries_of(tree: Mapping[str, Any], section: str) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a section by name, those of profiles as well."""
+    for entries in (part.get(section) for part in parts_of(tree)):
+        yield from entries.items() if is_object(entries) else ()
 
 
 def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:

@@ -10,11 +10,14 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conductor.acp.scenes import Scene
 from conductor_cast import delegated, results
 from hosts import this_host
 from rows import every_row
+from ybs.config.layers import Loaded
+from ybs.config.schema import IncognitoSettings, NeverIncognito
 from ybs.core.events import (
     ConfirmationAsked,
     TextStreamed,
@@ -569,7 +572,6 @@ def _is_gone(pid: int) -> bool:
     ("options", "why"),
     [
         ({"trust": False}, "it works only in a project that the person trusts"),
-        ({"overrides": {"incognito.enabled": True}}, "so it is not used in incognito"),
         (
             {"agent": {"command": ["no-such-agent"]}},
             "the program no-such-agent is not on your PATH",
@@ -581,6 +583,23 @@ async def test_where_it_may_not_work_it_is_not_started(
 ) -> None:
     said = await scene.play(["put", "a", "new"], **options)
     assert why in said
+    assert (scene.project / "a").read_text() == "old\n"
+
+
+@pytest.mark.parametrize(
+    "private", [NeverIncognito(local_only=True), IncognitoSettings(enabled=True)]
+)
+async def test_where_words_may_go_to_no_model_elsewhere_it_is_neither_offered_nor_started(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, private: IncognitoSettings
+) -> None:
+    def held(loaded: Loaded) -> Loaded:
+        return replace(loaded, config=replace(loaded.config, incognito=private))
+
+    monkeypatch.setattr("ybs.session.parts.check_place", lambda *_: None)  # of the scripted model
+    async with scene.open(["put", "a", "new"], held=held) as session:
+        assert "other" not in session.parts.main.delegating.own_kinds
+        await session.send("go")
+    assert "so it is not used in incognito" in results(scene.events)[0].output
     assert (scene.project / "a").read_text() == "old\n"
 
 

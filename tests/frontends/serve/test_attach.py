@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from rows import every_row
 from screen import Screen
 from served import YBS, Serving, asked, served, short_home, until, until_there
 from serving import serving
+from ybs.frontends.serve import protocol as wire
+from ybs.session.options import BadOption, Options
 from ybs.testing import call
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
@@ -106,6 +110,23 @@ async def test_a_question_is_answered_in_one_of_two_terminals_and_both_show_what
         await asyncio.to_thread(second.sees, r"Mode: (?!plan)")
         second.keys("/help\r")
         await asyncio.to_thread(second.sees, r"Ctrl-G, Ctrl-X")
+        await client.close()
+
+
+async def test_an_open_session_keeps_its_options_and_others_are_refused(
+    own: Path, project: Path, attach: Attach
+):
+    options = ("--mode", "plan", "--deny", "run_shell(git push*)", "--incognito")
+    async with served(own, project) as serving:
+        client = await serving.client()
+        session = await opened(client, serving, mode="auto")
+        for name in ((session,), ()):
+            screen = attach(*name, *options)
+            await asyncio.to_thread(screen.sees, "keeps the options")
+            assert "mode, incognito, deny cannot be given" in " ".join(screen.text.split())
+            assert await asyncio.to_thread(screen.ends) == 1
+        screen = attach(session, "--mode", "auto")  # it has that
+        await asyncio.to_thread(screen.sees, READY)
         await client.close()
 
 
@@ -253,3 +274,39 @@ def test_what_cannot_be_attached_to_is_said(own: Path, project: Path):
     assert "needs a terminal" in ybs(own, "attach").stderr
     assert "needs a prompt" in ybs(own, "--background").stderr
     assert "--print" in ybs(own, "--background", "--print", "words").stderr
+
+
+@every_row(
+    "options",
+    [
+        ("--config", "strict.json"),
+        ("--system-prompt-file", "strict.json"),
+        ("--output-schema", "strict.json"),
+        ("--dry-run",),
+    ],
+)
+def test_what_a_server_is_not_told_is_not_lost_but_refused(
+    own: Path, project: Path, options: tuple[str, ...]
+):
+    (project / "strict.json").write_text('{"type": "object", "safety": {"mode": "plan"}}')
+    found = ybs(own, *options, "--background", "tidy up")
+    assert (found.returncode, found.stdout) == (2, "")
+    assert f"{options[0]} cannot be used for a session of the server" in found.stderr
+    assert not (own / ".local/state/ybs/serve").exists()  # none was started for it
+
+
+def test_each_option_of_a_session_travels_or_is_refused(project: Path):
+    bare = Options.of(project, {})
+    for name in {*Options.__struct_fields__}.difference(wire.Opening.__struct_fields__):
+        if name not in ("host", "overrides", "before_incognito"):
+            with pytest.raises(BadOption):
+                wire.for_server(replace(bare, **{name: object()}))
+    with pytest.raises(BadOption, match="safety\\.sandbox-network"):
+        wire.for_server(Options.of(project, {"overrides": {"safety.sandbox_network": False}}))
+    told = {"mode": "plan", "max_turns": 3, "max_cost": 1.0, "timeout": 2.0, "incognito": True}
+    told |= {"provider": "p", "model": "m", "endpoint": "http://e", "profile": "x", "trust": True}
+    told |= {"deny": ("a",), "allow": ("b",), "sandbox": False}
+    opening = wire.for_server(Options.of(project, {**told, "plain": True, "add_dirs": (project,)}))
+    assert {name: getattr(opening, name) for name in told} == told
+    assert opening.add_dirs == (str(project),)
+    assert not {*wire.Opening.__struct_fields__} - {*told, "add_dirs", "folder", "environ"}

@@ -185,11 +185,14 @@ def test_servers_of_other_agents_are_shown_and_added(ybs, home, monkeypatch):
     code = "DB_PASSWORD=Zk3q9x7Lm2" + "&&./b7 x"
     hidden = {"command": "x", "args": [code, "#" * 30_000, "--token", "rm -r x"]}
     hidden["env"] = {"X_TOKEN": "$(rm -r y)", "Y_TOKEN": "########"}
-    (home / "mine.json").write_text(json.dumps({"mcpServers": {"x": hidden}}))
+    most = {"command": "m", "excludeTools": ["delete_repo"]}
+    (home / "mine.json").write_text(json.dumps({"mcpServers": {"x": hidden, "most": most}}))
     out = ybs("mcp", "import", str(home / "mine.json"))[1]
     assert f'args "{code}"; "{"#" * 30_000}"; "--token"; "rm -r x", env X_TOKEN "$(rm -r y)"' in out
+    assert out.count("It stays off, as it is there, in whole or for some of its tools") == 1
     assert ybs("mcp", "import", str(home / "mine.json"), "--yes")[0] == 0
     assert "x" in settings()
+    assert settings()["most"]["enabled"] is False
 
 
 def test_no_address_and_no_program_is_hidden_behind_a_key(ybs: Run, home: Path):

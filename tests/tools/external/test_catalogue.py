@@ -191,15 +191,14 @@ async def test_a_program_that_a_projects_settings_name_never_gets_the_key_of_a_p
 ):
     monkeypatch.setenv("OPENAI_API_KEY", "the-key")
     needs = {"environment": ["OPENAI_API_KEY"]}
-    elsewhere = put(home, "bin/x", script('echo "[$OPENAI_API_KEY]"', {"name": "x", "description": "x", "needs": needs}), 0o755)  # fmt: skip
     entry = {"path": "/bin/sh", "name": "lint", "description": "x", "parameters": {"f": {"type": "string"}}, "input": "stdin", "needs": needs}  # fmt: skip
-    named = {"external": [entry], "search_paths": [str(elsewhere.parent)]}
+    named = {"external": [entry]}
     for settings in ({"tools": named}, {"profiles": {"p": {"tools": named}}}):
         trusted(project, settings)
-        own = {} if "tools" in settings else {"tools.external": [entry], "tools.search_paths": named["search_paths"]}  # fmt: skip
+        own = {} if "tools" in settings else {"tools.external": [entry]}
         async with playing(project, **own) as played:
             assert played.names == []
-            assert str(played.notices).count("it would give the key of a provider, OPENAI_A") == 2
+            assert str(played.notices).count("it would give the key of a provider, OPENAI_A") == 1
 
 
 SAYS = 'echo "[$GRANTED] $OTHER"'
@@ -269,9 +268,8 @@ async def test_a_name_of_the_persons_is_theirs_also_where_their_tool_cannot_be_u
     taken = ["web_search", "inner", "not_executable", "gone"]
     for name in [*taken, "off", "fine"]:
         put(project, f".ybs/tools/x-{name}", script("echo 1", {"name": name}), 0o755)
-    named = ["~/.config/ybs/tools"]  # which does not make the project's what lies there
     entry = {"name": "used", "path": "./theirs", "description": "x"}
-    trusted(project, {"tools": {"external": [entry], "search_paths": named}})
+    trusted(project, {"tools": {"external": [entry]}})
     async with playing(project) as played:
         assert played.names == ["used", "fine"]
         assert (await played.run("used")).output == "mine"
@@ -358,21 +356,15 @@ async def test_the_question_about_trust_reads_a_description_as_the_session_does(
     assert is_shown is (form in ("plain", "a key twice"))
 
 
-async def test_what_nobody_was_shown_is_asked_about_whatever_rule_the_person_has(
-    project: Path, home: Path
-):
-    """A description in a folder of the person's that the project's settings name, and one that came after the trust."""
-    needs = json.dumps({"needs": {"network": True}})
-    for name in ("lint", "~/away"):
-        put(home if name[0] == "~" else project, f"{name.lstrip('~/')}/it", "#!/bin/sh\n", 0o755)
-    put(home, "away/it.tool.json", needs)
-    put(home, ".config/ybs/config.json", json.dumps({"safety": {"allow": ["it"]}}))
-    trusted(project, {"tools": {"search_paths": ["~/away", "lint", "lint/it"]}})
-    put(project, "lint/it.tool.json", needs)
+async def test_a_description_that_came_after_the_trust_makes_no_tool(project: Path, home: Path):
+    put(project, "lint/it", "#!/bin/sh\n", 0o755)
+    own = {"safety": {"allow": ["it"]}, "tools": {"search_paths": ["lint"]}}
+    put(home, ".config/ybs/config.json", json.dumps(own))
+    entry = {"name": "other", "path": "lint/it", "enabled": False}
+    trusted(project, {"tools": {"external": [entry]}})
+    put(project, "lint/it.tool.json", json.dumps({"needs": {"network": True}}))
     async with playing(project) as played:
-        assert played.names == ["it"]
-        await played.run("it")
-        assert len(played.questions) == 1
+        assert played.names == []
         assert "lint/it cannot be used: the file that describes it is not among those" in str(played.notices)  # fmt: skip
 
 

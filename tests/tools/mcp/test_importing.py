@@ -23,7 +23,8 @@ CURSOR = """{"mcpServers": {"db": {"command": "uvx", "args": ["db", "${workspace
 DESKTOP = (
     '{"globalShortcut": "", "mcpServers": {"d": {"command": "docker", "args": ["run", "-i", "x"]}}}'
 )
-WINDSURF = '{"mcpServers": {"git hub!": {"serverUrl": "https://git/mcp", "headers": {"A": "Bearer ${env:T}"}, "disabled": true}}}'
+WINDSURF = """{"mcpServers": {"git hub!": {"serverUrl": "https://git/mcp", "headers": {"A": "Bearer ${env:T}"}, "disabled": true},
+  "some": {"command": "s", "disabledTools": ["rm"]}, "whole": {"command": "w", "disabledTools": []}}}"""
 VS_CODE = """{
   // asked for once
   "inputs": [{"type": "promptString", "id": "api-key", "description": "Key", "password": true},],
@@ -43,7 +44,8 @@ command = "npx"
 args = ["docs"]
 startup_timeout_sec = 20
 tool_timeout_sec = 90
-enabled_tools = ["find"]
+enabled_tools = ["find", "drop"]
+disabled_tools = ["drop"]
 [mcp_servers.docs.env]
 A = "b"
 [mcp_servers.hub]
@@ -55,6 +57,7 @@ enabled = false
 """
 GEMINI = """{"selectedAuthType": "oauth", "mcpServers": {
   "g": {"httpUrl": "https://g/mcp", "timeout": 5000, "trust": true, "includeTools": ["a"]},
+  "most": {"command": "m", "excludeTools": ["delete_repo"]},
   "local": {"command": "python", "args": ["s.py"], "cwd": "."}}}"""
 OPENCODE = """{"$schema": "https://opencode.ai/config.json", "mcp": {
   "l": {"type": "local", "command": ["bun", "x", "thing"], "environment": {"A": "{env:A}"}, "enabled": true},
@@ -87,7 +90,8 @@ EVERY = {
     "claude_desktop_config.json": (DESKTOP, {"d": {"command": "docker", "args": ["run", "-i", "x"]}}),
     "windsurf.json": (
         WINDSURF,
-        {"git-hub": {"serverUrl": "https://git/mcp", "headers": {"A": "Bearer ${T}"}, "disabled": True}},
+        {"git-hub": {"serverUrl": "https://git/mcp", "headers": {"A": "Bearer ${T}"}, "disabled": True},
+         "some": {"command": "s", "enabled": False}, "whole": {"command": "w"}},
     ),
     "vscode.json": (
         VS_CODE,
@@ -114,6 +118,7 @@ EVERY = {
         GEMINI,
         {
             "g": {"httpUrl": "https://g/mcp", "timeout_seconds": 5, "tools": ["a"]},
+            "most": {"command": "m", "enabled": False},
             "local": {"command": "python", "args": ["s.py"]},
         },
     ),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ybs.conductor.acp.program import AcpTransport
     from ybs.core.events import TurnFinished
 
-_INCOGNITO: Final = "it keeps records of its own, so it is not used in incognito"
+_INCOGNITO: Final = "it keeps records of its own and its model may be anywhere, so it is not used in incognito or where only models on this machine may be used"
 _NOT_TRUSTED: Final = (
     "it goes by the project's own settings and runs what they name, with its login and the network, so it works only in a "
     "project that the person trusts"
@@ -100,7 +100,7 @@ def _check(agent: AcpAgent, environment: ToolEnvironment) -> None:
     """Raise ToolError where an agent may not work here, or cannot."""
     if environment.permissions.is_dry_run:
         raise ToolError(_DRY_RUN)
-    if environment.incognito.is_on:
+    if not environment.incognito.allows_agents:
         raise ToolError(_INCOGNITO)
     if not environment.trusts_project:
         raise ToolError(_NOT_TRUSTED)

@@ -30,7 +30,7 @@ from ybs.frontends.json_rpc import (
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import claim_stdio
 from ybs.security.gate import put_json
-from ybs.session.options import Options
+from ybs.session.options import BadOption, Options
 from ybs.tools.calls.supervise import called
 
 if TYPE_CHECKING:
@@ -201,13 +201,14 @@ class _Run:
 
 async def _server(options: Options, *, starts: bool) -> Streams | None:
     """Return the streams to the agent in the server; None where this process serves it. Raises YbsError where a server cannot be started."""
-    only_here = options.config_file or options.system_prompt_file or options.dry_run
-    if only_here or not (starts or ServerPlace.of(options.host).path.exists()):
+    if not (starts or ServerPlace.of(options.host).path.exists()):
         return None
     from ybs.frontends.serve.client import agent_streams  # few editors have a server
 
     try:
         return await agent_streams(options, starts=starts)
+    except BadOption:  # this process goes by what no server is told
+        return None
     except (YbsError, OSError) as error:
         if starts:
             raise

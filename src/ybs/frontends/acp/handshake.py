@@ -78,8 +78,7 @@ def missing_setup(options: Options) -> YbsError | None:
     from ybs.session.settings import ready_settings
 
     try:
-        loaded = ready_settings(options)
-        open_model(loaded.host, loaded.config, options.model, profile=loaded.profile)
+        open_model(ready_settings(options), options.model)
     except YbsError as error:
         return error
     return None

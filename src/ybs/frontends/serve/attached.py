@@ -464,7 +464,7 @@ class AttachedSession:
             await self.client.aclose()
             self.client = await connect(self.host)
             options = replace(self._options, trust=None)  # the files may be others now
-            opening = wire.opening_of(options, wire.Resuming, name=name)
+            opening = wire.for_server(options, wire.Resuming, name=name)
             self.id = (await self.client.call("resume", opening, wire.SessionEntry)).session
             params = wire.Subscribing(session=self.id, lines=True)
             await self.client.call("subscribe", params, wire.Subscribed)

@@ -4,6 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
@@ -13,7 +15,7 @@ from ybs.frontends.headless.output import tell
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect
 from ybs.frontends.serve.place import ServerPlace
-from ybs.session.options import Options
+from ybs.session.options import SETTINGS, Options
 from ybs.transcripts.line import decoded
 
 _Entries = tuple[wire.SessionEntry, ...]
@@ -29,10 +31,12 @@ async def _attach(options: Options, name: str) -> int:
     from ybs.frontends.serve.attached import AttachedSession  # all that a terminal needs
     from ybs.frontends.terminal.app import talk
 
+    opening = wire.for_server(options, wire.Resuming, name=name)
     client = await connect(options.host)
     try:
-        found = await _found(client, options, name)
-        here = Options.of(Path(found.folder), {"host": options.host})
+        found = await _found(client, opening, str(options.folder.resolve()))
+        plain = options.overrides.get(SETTINGS["plain"])
+        here = Options.of(Path(found.folder), {"host": options.host, "plain": plain})
         session = await AttachedSession.attach_to(client, found.session, here)
     except BaseException:
         await client.aclose()
@@ -40,16 +44,15 @@ async def _attach(options: Options, name: str) -> int:
     return await talk(session, "", "", leaving=lambda: session.farewell)
 
 
-async def _found(client: ServerClient, options: Options, name: str) -> wire.SessionEntry:
-    """Return the open session that a name means, or the only one that may be meant; a saved one is opened in the server."""
-    if name:
-        opening = wire.opening_of(options, wire.Resuming, name=name)
+async def _found(client: ServerClient, opening: wire.Resuming, folder: str) -> wire.SessionEntry:
+    """Return the open session that a name means, or the only one that may be meant, of this folder first; a saved one is opened in the server."""
+    if opening.name:
         return await client.call("resume", opening, wire.SessionEntry)
     entries = await client.call("list", wire.SessionQuery(), _Entries)
-    folder = str(options.folder.resolve())
     fitting = [each for each in entries if each.folder == folder] or list(entries)
     if len(fitting) == 1:
-        return fitting[0]
+        opening = replace(opening, name=fitting[0].session)
+        return await client.call("resume", opening, wire.SessionEntry)
     if not fitting:
         raise YbsError(
             "No session runs in the server. `ybs --background PROMPT` starts one, `ybs attach NAME` opens a saved one."
@@ -67,8 +70,9 @@ def background(options: Options, prompt: str) -> int:
 
 
 async def _background(options: Options, prompt: str) -> int:
+    opening = wire.for_server(options)
     async with await connect(options.host) as client:
-        opened = await client.call("open", wire.opening_of(options), wire.SessionEntry)
+        opened = await client.call("open", opening, wire.SessionEntry)
         here = opened.session
         sending = wire.Sending(session=here, text=prompt, is_for_model=True)
         client.begin_request("send", sending)

@@ -132,11 +132,11 @@ class ServerClient:
 async def agent_streams(
     options: Options, *, starts: bool
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return streams to an agent in the server that speaks the Agent Client Protocol. Raises OSError where no server runs and none `starts`, and YbsError."""
-    place = ServerPlace.of(options.host)
+    """Return streams to an agent in the server that speaks the Agent Client Protocol. Raises OSError where no server runs and none `starts`, BadOption for options that no server is told, and YbsError."""
+    opening, place = wire.for_server(options), ServerPlace.of(options.host)
     client = await (connect(options.host) if starts else ServerClient.connect(place))
     try:
-        await client.call("acp", wire.opening_of(options))
+        await client.call("acp", opening)
         return await client.streams()
     except BaseException:
         await client.aclose()

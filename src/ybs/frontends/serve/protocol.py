@@ -4,13 +4,13 @@ A client says `hello` first, with the version that it speaks. Requests are answe
 is known what came of the line. The server tells a client of the sessions that it subscribed to, in the order in which things happen there.
 """
 
-import os
 from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from ybs.config.schema import Mode
-from ybs.session.options import Options
+from ybs.core.wording import listed
+from ybs.session.options import SETTINGS, BadOption, Options
 from ybs.session.own_commands import OwnRun
 from ybs.session.reply import Menu, Outcome, Table, TerminalActions
 from ybs.session.status import Status
@@ -79,6 +79,15 @@ class Opening(_Params, frozen=True):
     deny: tuple[str, ...] = ()
     add_dirs: tuple[str, ...] = ()
     environ: dict[str, str] = {}
+
+    def beyond(self, other: "Opening") -> list[str]:
+        """Return what this one says of a session, beside its place and its variables, and another one does not say."""
+        bare = Opening(folder=self.folder, environ=self.environ)
+        return [
+            name
+            for name in Opening.__struct_fields__
+            if getattr(self, name) not in (getattr(bare, name), getattr(other, name))
+        ]
 
 
 class Resuming(Opening, frozen=True):
@@ -292,23 +301,50 @@ NOTIFICATIONS: Final[dict[str, type[Struct]]] = {
 }
 
 
+#: Options of the command line that are about this process and its terminal, wherever the session is.
+_OF_PROCESS: Final = frozenset(("host", "overrides", "before_incognito", "plain"))
+
+
+def for_server(options: Options, kind: type[Opening] = Opening, **more: Any) -> Any:
+    """Return what opens a session with these options of the command line in a server.
+
+    Raises BadOption for those that a server is not told, as the session would not go by them: whatever is neither a field of
+    `Opening` nor in `_OF_PROCESS`.
+    """
+    bare, short = Options(host=options.host, folder=options.folder), _short_overrides(options)
+    names = Options.__struct_fields__
+    given = {*short, *(name for name in names if getattr(options, name) != getattr(bare, name))}
+    if lost := sorted(given.difference(Opening.__struct_fields__, _OF_PROCESS)):
+        named = [f"--{name.replace('_', '-').replace('config-file', 'config')}" for name in lost]
+        raise BadOption(
+            f"{listed(named)} cannot be used for a session of the server (`ybs serve`), which would not go by it. "
+            "Begin the session with `ybs` alone, or say it in your settings or a profile."
+        )
+    return opening_of(options, kind, **more)
+
+
 def opening_of(options: Options, kind: type[Opening] = Opening, **more: Any) -> Any:
-    """Return what opens a session with these options of the command line in this folder."""
-    names = {"safety.mode": "mode", "agent.max_iterations": "max_turns"}
-    names |= {"agent.max_cost_usd": "max_cost", "agent.max_seconds": "timeout"}
-    names |= {f"llm.{name}": name for name in ("provider", "model", "endpoint")}
-    given = {names[key]: value for key, value in options.overrides.items() if key in names}
+    """Return what opens a session with these options again, as far as `Opening` can say them."""
+    fields = Opening.__struct_fields__
+    given = {name: value for name, value in _short_overrides(options).items() if name in fields}
     shared = {name: getattr(options, name) for name in ("profile", "sandbox", "allow", "deny")}
     return kind(
         folder=str(options.folder.absolute()),
-        incognito=bool(options.overrides.get("incognito.enabled")),
         add_dirs=tuple(str(each.absolute()) for each in options.add_dirs),
-        environ=dict(os.environ),
+        environ=dict(options.host.environ),
         trust=options.trust is not None,
         **given,
         **shared,
         **more,
     )
+
+
+def _short_overrides(options: Options) -> dict[str, Any]:
+    """Return the settings that options say by the short names that they have."""
+    names = {key: name for name, key in SETTINGS.items()}
+    return {
+        names.get(key, key): each for key, each in options.overrides.items() if each is not None
+    }
 
 
 def protocol_schema() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ybs.core.decoding import decodable, from_json
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged, TurnFinished
+from ybs.core.wording import listed
 from ybs.frontends.host import this_host
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.bounds import bounded, bounds_of, hold, settings_of, tightened
@@ -227,8 +228,11 @@ class HostedSessions:
     def open(self, opening: wire.Opening, *, is_fork: bool) -> HostedSession:
         """Open a session, or share the one that is meant. Raises YbsError and OSError."""
         if isinstance(opening, wire.Resuming) and opening.name and not is_fork:
+            held = None
             with suppress(YbsError):
-                return self.find(opening.name)
+                held = self.find(opening.name)
+            if held is not None:
+                return _shared(held, opening)
         options = self.options_of(opening)
         if not isinstance(opening, wire.Resuming):
             return self.hold(options)
@@ -238,7 +242,12 @@ class HostedSessions:
         if not opening.name and newest is None:
             raise YbsError(f"No session of {folder} is saved.")
         name = newest.name if newest else store.name_of(opening.name, project=folder)
-        return self.hold(options, name, is_fork=is_fork)
+        held = None if is_fork else self._named(name)
+        return self.hold(options, name, is_fork=is_fork) if held is None else _shared(held, opening)
+
+    def _named(self, name: str) -> HostedSession | None:
+        """Return the open session that is saved under this name."""
+        return next((each for each in self.held if each.session.journal.name == name), None)
 
     @staticmethod
     def store(options: Options) -> SessionStore:
@@ -248,9 +257,8 @@ class HostedSessions:
 
     def hold(self, options: Options, name: str = "", *, is_fork: bool = False) -> HostedSession:
         """Open a session, a new one or the saved one of this name, or share that where it is open. Raises YbsError and OSError."""
-        for held in self.held:
-            if name and not is_fork and held.session.journal.name == name:
-                return held
+        if name and not is_fork and (open_one := self._named(name)) is not None:
+            return open_one
         open_now = {held.name: held.kept for held in self.held if held.name}
         known = {**self._left, **open_now}.get(name)
         settings = settings_of(options) if self._file else {}
@@ -355,6 +363,16 @@ class HostedSessions:
 def _open(folder: str | Path, *, options: Options, host: Host, **changes: object) -> Session:
     del folder, host  # the options have both
     return open_session(replace(options, **changes))
+
+
+def _shared(held: HostedSession, opening: wire.Opening) -> HostedSession:
+    """Return an open session for one more client. Raises YbsError for options that it does not have: it keeps those that it was opened with."""
+    if names := opening.beyond(held.kept.opening):
+        raise YbsError(
+            f"This session is open already and keeps the options that it was opened with; {listed(names)} cannot be given. "
+            "Leave that out: /mode, /model and /permissions change the session once you are there."
+        )
+    return held
 
 
 def _unnamed(opening: wire.Opening) -> wire.Opening:

@@ -101,12 +101,13 @@ def install(package: str) -> str:
     return f"{next(there, 'install')} {package}"
 
 
-def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Iterator[Finding]:
+def look_at_model(loaded: Loaded, trouble: YbsError | None) -> Iterator[Finding]:
     """Look at the provider and the model that a session would have."""
+    host, config = loaded.host, loaded.config
     name = chosen_name(config)
     has_router = config.router.enabled and len(config.router.arms) > 1
     if trouble is None and (has_router or asks_for_router(name, config.llm.model)):
-        yield _router(host, config)
+        yield _router(loaded)
     elif name is None and models.starter_installed(host):
         yield Finding("provider", "ok", "none chosen, so the starter model is used")
     elif name is None:
@@ -120,10 +121,10 @@ def look_at_model(host: Host, config: Config, trouble: YbsError | None) -> Itera
         yield _model(host, name, config)
 
 
-def _router(host: Host, config: Config) -> Finding:
+def _router(loaded: Loaded) -> Finding:
     from ybs.router.roster import roster_of  # few route
 
-    roster = roster_of(host, config)
+    roster = roster_of(loaded)
     arms = f"the router picks from {', '.join(arm.name for arm in roster.arms)}"
     if roster.problems:
         problems = "; ".join((arms, *roster.problems))
@@ -427,7 +428,7 @@ def find(loaded: Loaded, trouble: YbsError | None = None) -> Iterator[Finding]:
     yield Finding("python", "ok", python)
     yield Finding("system", "ok", system_name())
     yield from _configuration(loaded)
-    yield from look_at_model(loaded.host, loaded.config, trouble)
+    yield from look_at_model(loaded, trouble)
     needed = chosen_name(loaded.config) if trouble is None else None  # the trouble is named already
     yield from look_at_providers(loaded.host, loaded.config, needed)
     yield look_at_starter(loaded.host)
@@ -450,7 +451,7 @@ def why_no_start(loaded: Loaded) -> YbsError | None:
     from ybs.agent.model_choice import NothingConfigured, open_model
 
     try:
-        _, model = open_model(loaded.host, loaded.config)
+        _, model = open_model(loaded)
     except NothingConfigured:
         return None
     except (YbsError, ImportError) as error:

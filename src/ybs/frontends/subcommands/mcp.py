@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 
 _REFUSED = 5
+_OFF = "  It stays off, as it is there, in whole or for some of its tools: for yours set `enabled` to true, and name in `tools` those that you want."
 #: A key, and what may stand before it in a header.
 _KEY = re.compile(r"(?:\w+ )?[\w.+/=~:-]+")
 
@@ -334,11 +335,8 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
         tell("No MCP servers were found that are not there yet.")
         return code
     mask = environment_of(options, loaded).secrets.firewall.asking().mask
-    for name, each in found.items():  # whole, but for keys: this is what the person says yes to
-        write(f"{name} ({each.place}): {_shown(each, mask)}")
-        write(f"  It {given(each.server.needs)}.")
-        for use in variables_of({name: each.entry}):
-            write(f"  {use.words}.")
+    for name, each in found.items():
+        _show(name, each, mask)
     for name, each in found.items():
         if why := missing_variables(each.server, options.host.environ):
             tell(f"{name} will not run yet: {why}.")
@@ -349,6 +347,16 @@ def import_servers(options: "Options", words: Sequence[str], *, is_yes: bool) ->
     path = write_settings(entries, options.host.user_config_file)
     write(f"Added to {options.host.short(str(path))}. `ybs mcp test` starts each of them once.")
     return code
+
+
+def _show(name: str, found: _Found, mask: Callable[[str], str]) -> None:
+    """Show an entry whole, but for keys: this is what the person says yes to."""
+    write(f"{name} ({found.place}): {_shown(found, mask)}")
+    write(f"  It {given(found.server.needs)}.")
+    for use in variables_of({name: found.entry}):
+        write(f"  {use.words}.")
+    if not found.server.is_on:
+        write(_OFF)
 
 
 def _shown(found: _Found, mask: Callable[[str], str]) -> str:

@@ -153,5 +153,5 @@ async def _looked_at(loaded: Loaded) -> Overview:
 
 
 def _routing(loaded: Loaded) -> Routing:
-    roster = roster_of(loaded.host, loaded.config)
+    roster = roster_of(loaded)
     return Routing(loaded.host, loaded.config, roster, profile=loaded.profile)

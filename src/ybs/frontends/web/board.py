@@ -174,7 +174,7 @@ async def _router(loaded: Loaded) -> Record:
     from ybs.router.roster import roster_of
     from ybs.router.routing import Routing
 
-    roster = roster_of(loaded.host, loaded.config)
+    roster = roster_of(loaded)
     try:
         routing = Routing(loaded.host, loaded.config, roster, profile=loaded.profile)
         try:

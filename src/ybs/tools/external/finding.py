@@ -6,7 +6,7 @@ the project's where that, or the repository around it, lies on the way: a link t
 
 import os
 import stat
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -125,15 +125,9 @@ def _named_by_project(review: Review | None) -> frozenset[str]:
     return frozenset(words_in(parse(Path(PROJECT_FILE), data.decode()).tree))
 
 
-def _folders_named_by_project(review: Review | None) -> Set[str]:
-    """Return the texts that may name a folder of a trusted project's choice; those that ybs looks in anyway are none."""
-    return _named_by_project(review).difference(ToolsSettings().search_paths)
-
-
 def _in_folder(
     name: str, folder: Path, roots: Roots, review: Review | None, *, is_projects: bool
 ) -> Iterator[ToolCandidate]:
-    is_named_by_project = name in _folders_named_by_project(review)
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)[:MOST_FILES]
@@ -154,7 +148,7 @@ def _in_folder(
         sidecar = sidecar_of(str(path), lambda name: Path(name).name in names)
         program = Program(
             real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside,
-            files=_files(inside, review), is_named_by_project=is_named_by_project,
+            files=_files(inside, review),
         )  # fmt: skip
         described = _shown(inside, review)
         if sidecar and not is_projects:
@@ -209,11 +203,11 @@ def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[s
 
 def own_names(tools: ToolsSettings, roots: Roots, review: Review | None) -> Iterator[str]:
     """Yield the names that are the person's, whether or not their tools are in use: those of entries of the settings, and of all files in the folders."""
-    named, folders = _named_by_project(review), _folders_named_by_project(review)
+    named = _named_by_project(review)
     yield from (each.name for each in tools.external if each.path not in named)
     for place in tools.search_paths:
         folder = roots.host.expand(place, roots.folder)
-        if place not in folders and not _is_projects(folder, roots):
+        if not _is_projects(folder, roots):
             for file in _files_in(folder):
                 yield from _plain_names(file)
 

@@ -112,11 +112,15 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_codex(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the wanted tools, as Codex and Gemini write them."""
-    for name in ("enabled_tools", "includeTools"):
-        if is_list(tools := entry.get(name)):
-            return {"tools": tools}
-    return {}
+    """Return the wanted tools, as Codex, Gemini and Windsurf write them.
+
+    An entry of ybs cannot say "all but": where only what is not wanted is named, the server stays off until the person names tools.
+    """
+    lists = [*filter(is_list, map(entry.get, ("enabled_tools", "includeTools")))]
+    unwanted = [*filter(None, map(entry.get, ("disabled_tools", "excludeTools", "disabledTools")))]
+    if lists:
+        return {"tools": [tool for tool in lists[0] if not any(tool in each for each in unwanted)]}
+    return {"enabled": False} if unwanted else {}
 
 
 def _times(entry: Mapping[str, Any]) -> dict[str, Any]:
