@@ -13,6 +13,7 @@ from session.trees import tree
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.checkpoints.planning import Restoring
+from ybs.checkpoints.states import WHY_ELSEWHERE
 from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
@@ -135,6 +136,9 @@ async def test_what_a_command_in_a_copy_removes_is_judged_by_what_the_merge_can_
 
     assert said("rm big.bin") == "undo cannot bring back big.bin: it is over 10 MB"
     assert not said("rm a.txt node_modules/x new.txt")
+    write(copies.project.parent, "outside.txt")
+    outside = copies.project.parent / "outside.txt"
+    assert said(f"rm {outside}") == f"undo cannot bring back {outside}: it {WHY_ELSEWHERE}"
 
 
 async def test_the_person_is_told_what_of_a_merge_cannot_be_undone(

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ybs.checkpoints.states import (
     ABSENT,
+    ELSEWHERE,
     MOST_FILE_BYTES,
     MOST_IGNORED,
     MOST_IGNORED_BYTES,
@@ -23,6 +24,7 @@ from ybs.checkpoints.states import (
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.opening import OpenEntry
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
@@ -85,10 +87,10 @@ class Snapshot:
 
 
 class Unkept:
-    """What a snapshot does not keep."""
+    """What a snapshot does not keep, and all that lies in none of its folders. What git keeps itself (`.git`) is left out."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        known = snapshot.known.items()
+        self._folders, known = snapshot.folders, snapshot.known.items()
         self._states = {path: state for path, (_, state) in known if not state.is_kept}
 
     def at(self, path: str) -> tuple[str, State]:
@@ -100,7 +102,8 @@ class Unkept:
             here = os.path.dirname(here)  # noqa: PTH120 - texts, many of them
         below = f"{path}/"
         within = (each for each in self._states.items() if each[0].startswith(below))
-        return next(within, (path, ABSENT))
+        is_walked = any(lies_in(path, folder) for folder in self._folders)
+        return next(within, (path, ABSENT if is_walked else ELSEWHERE))
 
 
 class Scanner:

@@ -59,6 +59,8 @@ ABSENT = State()
 BULK = State(kind="folder", mark="bulk")
 #: The same of an ignored folder that there was no room for.
 FULL = State(kind="folder", mark="full")
+#: What nobody looks at: it lies in none of the folders that undo walks through.
+ELSEWHERE = State(kind="other", mark="elsewhere")
 #: Of the files and folders that git ignores so many are kept, and so much of what the files hold.
 MOST_IGNORED = 5_000
 MOST_IGNORED_BYTES = 100_000_000
@@ -69,6 +71,7 @@ WHY_NO_ROOM = (
     f"with {MOST_IGNORED_BYTES // 1_000_000} MB in all"
 )
 WHY_SPECIAL = "is not a plain file, or cannot be read"
+WHY_ELSEWHERE = "lies where undo does not look"
 
 
 def why_unkept(state: State) -> str:
@@ -76,7 +79,7 @@ def why_unkept(state: State) -> str:
     if state.is_kept:
         return ""
     if state.kind == "other":
-        return WHY_SPECIAL
+        return WHY_ELSEWHERE if state == ELSEWHERE else WHY_SPECIAL
     if state.kind == "file":
         return WHY_LARGE if state.size > MOST_FILE_BYTES else WHY_NO_ROOM
     return WHY_NO_ROOM if state == FULL else WHY_BULK

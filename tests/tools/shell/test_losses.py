@@ -73,7 +73,7 @@ def planted(project: Path) -> Path:
         ("f=big.bin; rm $f", "big.bin"),
         ("rm `echo big.bin`", "big.bin"),
         ("env X=1 rm big.bin", "big.bin"),
-        ("rm ../outside.txt", "outside.txt: it lies outside of the project"),
+        ("rm ../outside.txt", "outside.txt: it lies where undo does not look"),
         ("echo x > ../outside.txt", "outside.txt"),
         ("for f in big.bin; do echo x > $f; done", "big.bin"),
         ('for f in node_modules/left/*; do echo x >> "$f"; done', "index.js"),
@@ -127,6 +127,27 @@ def test_a_large_file_is_seen_however_many_are_before_it(planted: Path):
     (planted / "data/large.db").rename(planted / "many/z.db")
     for command in ("mv many away", "rm many/*"):
         assert "many/z.db" in loss(command, planted, Roots(this_host(), planted)), command
+
+
+@every_row(
+    "command, named",
+    [
+        ("rm ../outside.txt", "outside.txt"),
+        ("echo x > ../other/kept.txt", "other/kept.txt"),
+        ("for f in ../other/*; do rm $f; done", "other/kept.txt"),
+        ("mv ../other gone", "other"),
+        ("rm out/kept.txt", "elsewhere/kept.txt"),
+    ],
+)
+def test_what_undo_does_not_look_at_is_lost(planted: Path, command: str, named: str):
+    for path in ("other/kept.txt", "elsewhere/kept.txt", f"{planted.name}/.git/HEAD"):
+        (planted.parent / path).parent.mkdir(exist_ok=True)
+        (planted.parent / path).write_text("x")
+    if not (planted / "out").exists():
+        (planted / "out").symlink_to("../elsewhere")
+    roots = Roots(this_host(), planted, ("./", ".."))  # all of a larger folder is not looked at
+    assert loss(command, planted, roots).endswith(f"{named}: it lies where undo does not look")
+    assert not loss("rm a.txt link .git/HEAD; cp a.txt ..; mv a.txt .", planted, roots)
 
 
 def test_a_link_on_the_way_hides_nothing(planted: Path):

@@ -1,7 +1,6 @@
 """Find the files that a command would remove or overwrite and that no undo brings back, as far as its words show.
 
-Which of them undo does not bring back is asked of what keeps the files; here it is only known that it keeps nothing outside of
-the project. A command says only in part what it does, so this is a seat belt: what an interpreter or a build removes is not
+Which of them undo does not bring back is asked of what keeps the files, wherever they lie: nothing is known of that here. A command says only in part what it does, so this is a seat belt: what an interpreter or a build removes is not
 seen here.
 """
 
@@ -41,25 +40,17 @@ def loss(command: str, folder: Path, workspace: Workspace) -> str:
             "$" in target for run in reading.runs for target in run.targets
         )
         touched = _named_anywhere(command, str(folder), roots.host) if may_lose else ()
-    inside: list[str] = []
+    folders = [str(each) for each in roots.folders]
+    meant: list[str] = []
     for path in dict.fromkeys(islice(touched, _MOST_PATHS)):
-        if path in map(str, roots.folders):
-            continue
-        if any(lies_in(path, str(each)) for each in roots.folders):
+        is_around = path in folders or lies_in(str(roots.folder), path)
+        is_within = any(lies_in(path, each) for each in folders)
+        # A word of a text that is not clear may be anything, so that only what lies here counts.
+        if not (is_around or path.startswith("/dev/")) and (is_clear or is_within):
             folder_name, name = os.path.split(path)
-            inside.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118 - a text
-        elif is_clear and _is_elsewhere(path, str(roots.folder)):
-            return (
-                f"undo cannot bring back {roots.show(Path(path))}: it lies outside of the project"
-            )
-    path, why = workspace.first_lost(inside)
+            meant.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118 - a text
+    path, why = workspace.first_lost(meant)
     return f"undo cannot bring back {roots.show(Path(path))}: {why}" if why else ""
-
-
-def _is_elsewhere(path: str, project: str) -> bool:
-    """Return whether something stands at a path that is neither a device nor a folder around the project."""
-    is_around = path == "/" or project.startswith(f"{path}/")
-    return not (is_around or path.startswith("/dev/")) and os.path.lexists(path)
 
 
 def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
