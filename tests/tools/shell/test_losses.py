@@ -191,7 +191,7 @@ async def test_what_the_last_look_has_seen_is_not_looked_for_again(
     monkeypatch.setattr(scan, "UNSETTLED_NS", -(10**12))
     for turn in range(2):
         checkpoints.begin()
-        await checkpoints.before_change("execute", ["."])
+        await checkpoints.before_change("execute", ())
         (planted / "made.txt").write_text(str(turn))
         await checkpoints.end()
     looks: list[Roots] = []
@@ -208,7 +208,7 @@ async def test_what_the_last_look_has_seen_is_not_looked_for_again(
     assert not said("rm app.log")
     assert looks == [roots]
     checkpoints.begin()
-    await checkpoints.before_change("write", ["new.txt"])
+    await checkpoints.before_change("write", [planted / "new.txt"])
     (planted / "new.txt").write_text("x")
     assert not said("rm new.txt")
     assert looks == [roots]
@@ -222,7 +222,7 @@ async def test_where_looks_were_given_up_all_is_lost_but_what_tools_name(
     monkeypatch.setattr(scan, "MOST_PATHS", 1)
     for _ in range(2):
         checkpoints.begin()
-        await checkpoints.before_change("execute", ["."])
+        await checkpoints.before_change("execute", ())
         await checkpoints.end()
     monkeypatch.undo()
     a = f"{planted}/a.txt"
@@ -235,7 +235,7 @@ async def test_while_a_job_runs_the_look_before_it_counts(planted: Path):
     roots = Roots(this_host(), planted)
     checkpoints = Checkpoints(roots, "session-1", may_write=True, has_jobs=lambda: True)
     checkpoints.begin()
-    await checkpoints.before_change("execute", ["."])
+    await checkpoints.before_change("execute", ())
     (planted / "data/huge.db").touch()
     os.truncate(planted / "data/huge.db", MOST_KEPT_BYTES + 1)
     huge, a, web = (f"{planted}/{name}" for name in ("data/huge.db", "a.txt", "web"))
