@@ -188,4 +188,4 @@ async def test_an_undo_brings_back_files_whose_names_mean_something_to_a_shell(
             assert not any((project / name).exists() for name in names)
             await session.history.undo()
     assert {(project / name).read_text() for name in names} == {"precious\n"}
-    assert [event for event in events if isinstance(event, Noticed)] == []
+    assert events.of(Noticed) == []

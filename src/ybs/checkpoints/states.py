@@ -44,6 +44,11 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind != "other" and not self.mark
 
     @property
+    def is_lost(self) -> bool:
+        """Whether something is lost with it that nobody can make again."""
+        return not (self.is_kept or self.is_special)
+
+    @property
     def is_bulk(self) -> bool:
         """Whether it is a folder that was not looked into."""
         return self.kind == "folder" and bool(self.mark)
@@ -157,6 +162,17 @@ def unkept_file(status: os.stat_result) -> State:
     """Return the state of a file that is not read."""
     mode = stat.S_IMODE(status.st_mode)
     return State(kind="file", mode=mode, size=status.st_size, mark=_mark(status))
+
+
+def unread_state(place: OpenEntry, status: os.stat_result) -> State | None:
+    """Return the state of an entry that `state_of` could not keep, without reading it; None for any other."""
+    if not stat.S_ISREG(status.st_mode):
+        state = state_of(place, status, digest_of)
+        return state if state.is_lost else None
+    if status.st_size > MOST_FILE_BYTES:
+        return unkept_file(status)
+    is_readable = os.access(place.name, os.R_OK, dir_fd=place.folder)
+    return None if is_readable else State(kind="other", mark=_mark(status))
 
 
 def _file_state(place: OpenEntry, status: os.stat_result, take: Take) -> State:

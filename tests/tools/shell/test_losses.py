@@ -10,7 +10,10 @@ from hosts import host_at, this_host
 from rows import every_row
 from ybs.agent import project_walk
 from ybs.checkpoints import scan
+from ybs.checkpoints.store import NoRoom, Pack
+from ybs.core.errors import ToolError
 from ybs.security.paths.bulk import MOST_KEPT_BYTES
+from ybs.security.paths.opening import OpenEntry
 from ybs.security.paths.roots import Roots
 from ybs.session import undoing
 from ybs.session.undoing import Checkpoints
@@ -40,8 +43,6 @@ def planted(project: Path) -> Path:
     for path in ("big.bin", "data/large.db"):
         with (project / path).open("wb") as file:
             file.truncate(MOST_KEPT_BYTES + 1)
-    with (project / "just.bin").open("wb") as file:
-        file.truncate(MOST_KEPT_BYTES)
     (project / "link").symlink_to("big.bin")
     (project.parent / "outside.txt").write_text("x")
     return project
@@ -128,7 +129,6 @@ def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named
         "for f in src; do node_modules/.bin/lint $f > report; done",
         "echo > /dev/null",
         "ls -l",
-        "rm just.bin",
         "rm src/node_modules",  # a file
         "mv src away",  # nothing ignores its folder `dist`
         "rm -r .",
@@ -147,6 +147,12 @@ def test_what_cannot_be_brought_back_is_named(planted: Path, command: str, named
 )
 def test_what_undo_brings_back_is_not_named(planted: Path, command: str):
     assert not loss(command, planted, Roots(this_host(), planted)), command
+
+
+def test_a_file_of_just_the_size_is_kept(planted: Path):
+    (planted / "just.bin").touch()
+    os.truncate(planted / "just.bin", MOST_KEPT_BYTES)
+    assert not loss("rm just.bin", planted, Roots(this_host(), planted))
 
 
 def test_a_large_file_is_seen_however_many_are_before_it(planted: Path):
@@ -242,6 +248,50 @@ async def test_what_the_last_look_has_seen_is_not_looked_for_again(
     assert not said("rm new.txt")
     assert looks == [roots]
     checkpoints.close()
+
+
+async def test_where_no_copy_can_be_kept_all_is_lost(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+):
+    roots, a = Roots(this_host(), planted), f"{planted}/a.txt"
+    checkpoints = Checkpoints(roots, "session-1", may_write=True)
+    monkeypatch.setattr(Pack, "take", full)
+    checkpoints.begin()
+    for is_named in (False, True):
+        assert checkpoints.first_lost([a], is_named=is_named) == (a, "the disk is full")
+    with pytest.raises(ToolError, match="the disk is full"):
+        await checkpoints.before_change("execute", ())
+    monkeypatch.undo()
+    why = "what commands change is no longer looked at in this turn"
+    assert checkpoints.first_lost([a]) == (a, why)  # the next command has no look before it
+    assert checkpoints.first_lost([a], is_named=True) == ("", "")
+    await checkpoints.end()
+    assert checkpoints.first_lost([a]) == ("", "")
+    checkpoints.close()
+
+
+def full(_pack: Pack, _data: bytes) -> str:
+    raise NoRoom("the disk is full")
+
+
+def test_a_file_that_cannot_be_read_is_lost_and_a_socket_is_not(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """One that a container has left, say; whoever runs the tests may read all files."""
+    opened = OpenEntry.open
+
+    def closed(entry: OpenEntry, flags: int, mode: int = 0o666) -> int:
+        if entry.name == "a.txt":
+            raise PermissionError
+        return opened(entry, flags, mode)
+
+    monkeypatch.setattr(OpenEntry, "open", closed)
+    os.mkfifo(planted / "pipe")
+    roots = Roots(this_host(), planted)
+    assert loss("rm a.txt", planted, roots).endswith(
+        "a.txt: it is not a plain file, or cannot be read"
+    )
+    assert not loss("rm -f pipe app.log", planted, roots)
 
 
 async def test_where_looks_were_given_up_all_is_lost_but_what_tools_name(
