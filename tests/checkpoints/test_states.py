@@ -190,6 +190,7 @@ def test_each_reason_is_told_by_the_docs_and_each_state_that_is_not_kept_has_one
             states.BULK,
             states.FULL,
             State(kind="other", mark="special 1"),
+            states.ELSEWHERE,
         )
     }
     assert reasons == {
@@ -197,6 +198,7 @@ def test_each_reason_is_told_by_the_docs_and_each_state_that_is_not_kept_has_one
         states.WHY_NO_ROOM,
         states.WHY_BULK,
         states.WHY_SPECIAL,
+        states.WHY_ELSEWHERE,
     }
     assert all(f"| {reason}" in page for reason in reasons)
     assert why_unkept(ABSENT) == why_unkept(State(kind="folder")) == ""

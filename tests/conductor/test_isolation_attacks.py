@@ -1,6 +1,7 @@
 """What a sub-agent's command can put into its copy, and what of it reaches the project and the rest of the machine."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -13,6 +14,7 @@ from session.trees import tree
 from ybs.agent.environment import Permissions, ToolEnvironment
 from ybs.agent.toolbox import make_toolbox
 from ybs.checkpoints.planning import Restoring
+from ybs.checkpoints.states import WHY_ELSEWHERE
 from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
@@ -21,6 +23,7 @@ from ybs.config.host import is_in_memory
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import Noticed
 from ybs.core.messages import ToolCall
+from ybs.core.ports import Effect
 from ybs.security.paths import roots
 from ybs.security.paths.bulk import MOST_KEPT_BYTES
 from ybs.testing import call
@@ -135,6 +138,9 @@ async def test_what_a_command_in_a_copy_removes_is_judged_by_what_the_merge_can_
 
     assert said("rm big.bin") == "undo cannot bring back big.bin: it is over 10 MB"
     assert not said("rm a.txt node_modules/x new.txt")
+    write(copies.project.parent, "outside.txt")
+    outside = copies.project.parent / "outside.txt"
+    assert said(f"rm {outside}") == f"undo cannot bring back {outside}: it {WHY_ELSEWHERE}"
 
 
 async def test_the_person_is_told_what_of_a_merge_cannot_be_undone(
@@ -145,17 +151,22 @@ async def test_the_person_is_told_what_of_a_merge_cannot_be_undone(
     overlay = await copies.open()
     for name in ("a", "b"):
         write(overlay.folder, name, "changed")
-    resolve = copies.environment.roots.resolve
+    roots, keep = copies.environment.roots, copies.undo.before_change
+    judge = roots.judge
 
-    def refuse(path: str, **how: bool) -> Path:
-        if path == "a":
+    def refuse(name: str, **how: bool) -> Path:
+        if name == str(copies.project / "a"):
             raise Refused("a was replaced just now")
-        return resolve(path, **how)
+        return judge(name, **how)
 
+    async def keeps(call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(roots, "judge", refuse)
+            await keep(call, effect, paths)
+
+    monkeypatch.setattr(copies.undo, "before_change", keeps)
     copies.undo.checkpoints.begin()
-    monkeypatch.setattr(copies.environment.roots, "resolve", refuse)
     await copies.merge(overlay)
-    monkeypatch.undo()
     (told,) = [each.text for each in copies.events if isinstance(each, Noticed)]
     assert told == ("Of what general-1 did, the person cannot undo this: a was replaced just now.")
     kept = await copies.undo.checkpoints.end()
@@ -525,5 +536,5 @@ async def test_a_hook_that_fails_is_told_and_the_merge_goes_on(copies: Copies) -
     merged = await copies.merge(overlay)
     assert merged.notes == ("the person cannot undo this: the disk is full",)
     assert "the person cannot undo this" in merged.text
-    await after_change([overlay.hook], DELEGATE, "execute", ["a"])
+    await after_change([overlay.hook], DELEGATE, "execute", [overlay.folder / "a"])
     assert overlay.hook.paths == set()

@@ -167,3 +167,25 @@ async def test_a_name_that_was_given_before_the_first_words_outlives_a_kill(open
             await session.handle("/rename My name")
             await session.send("one two three")
             assert session.journal.store().read(session.journal.name).replay.title == "My name"
+
+
+@pytest.mark.integration
+async def test_an_undo_brings_back_files_whose_names_mean_something_to_a_shell(
+    open_session: Open, project: Path
+):
+    names = ("~notes.txt", "$slug.tsx", "plain.txt", "a\nb", "sub/~x")
+    (project / "sub").mkdir()
+    for name in names:
+        (project / name).write_text("precious\n")
+    calls: list[Any] = []
+    for path in ("./~notes.txt", "./$slug.tsx", "plain.txt", r"a\x0ab", "sub/~x"):
+        calls.append(call("write_file", path=path, content="new\n"))
+        calls.append(call("delete_file", path=path))
+    async with OpenAIServer([*calls, "done"]) as server:
+        session, events = open_session(server, mode="bypass")
+        async with session:
+            await session.send("go")
+            assert not any((project / name).exists() for name in names)
+            await session.history.undo()
+    assert {(project / name).read_text() for name in names} == {"precious\n"}
+    assert events.of(Noticed) == []

@@ -31,9 +31,9 @@ class Play:
         """Play a turn: by a command, or by a tool that names these paths."""
         self.checkpoints.begin()
         if tools:
-            await self.checkpoints.before_change("write", tools)
+            await self.checkpoints.before_change("write", [self.project / each for each in tools])
         else:
-            await self.checkpoints.before_change("execute", ["."])
+            await self.checkpoints.before_change("execute", ())
         act()
         return await self.checkpoints.end()
 
@@ -181,9 +181,9 @@ async def test_git_and_blocked_places_are_in_no_checkpoint(play: Play):
 
     assert await play.turn(act) is None
     with pytest.raises(Refused):
-        await play.checkpoints.before_change("write", [".git/config"])
+        await play.checkpoints.before_change("write", [play.project / ".git/config"])
     with pytest.raises(Refused):
-        await play.checkpoints.before_change("write", ["../elsewhere"])
+        await play.checkpoints.before_change("write", [play.project.parent / "elsewhere"])
 
 
 async def test_no_repository_is_in_a_checkpoint_nor_in_the_way_of_an_undo(play: Play):
@@ -257,8 +257,8 @@ async def test_a_project_too_large_is_said_once_and_tools_can_still_be_undone(
     said: list[str] = []
     for number in range(4):
         play.checkpoints.begin()
-        await play.checkpoints.before_change("execute", ["."])
-        await play.checkpoints.before_change("edit", ["a"])
+        await play.checkpoints.before_change("execute", ())
+        await play.checkpoints.before_change("edit", [play.project / "a"])
         (play.project / "a").write_text(f"2{number}")
         (play.project / "b").write_text(f"2{number}")
         kept = await play.checkpoints.end()
@@ -297,7 +297,7 @@ async def test_after_two_looks_that_were_too_much_none_is_taken_any_more(
     monkeypatch.setattr(scan.Scanner, "scan", counted)
     for _ in range(4):
         play.checkpoints.begin()
-        await play.checkpoints.before_change("execute", ["."])
+        await play.checkpoints.before_change("execute", ())
         await play.checkpoints.end()
     assert len(looks) == keeping.MOST_FAILURES == 2
 
@@ -339,9 +339,9 @@ async def test_a_second_look_too_large_keeps_what_tools_changed(
     a = play.project / "a"
     a.write_text("1")
     play.checkpoints.begin()
-    await play.checkpoints.before_change("execute", ["."])
+    await play.checkpoints.before_change("execute", ())
     a.write_text("2")
-    await play.checkpoints.before_change("write", ["a", "d/new"])
+    await play.checkpoints.before_change("write", [play.project / "a", play.project / "d/new"])
     monkeypatch.setattr(scan, "MOST_PATHS", 0)
     (play.project / "d").mkdir()
     (play.project / "d" / "new").write_text("x")
@@ -414,7 +414,7 @@ async def test_a_full_disk_is_told_and_the_next_turn_is_kept(
     with monkeypatch.context() as patch:
         patch.setattr(os, "pwrite", full)
         with pytest.raises(ToolError, match="No space left"):
-            await play.checkpoints.before_change("execute", ["."])
+            await play.checkpoints.before_change("execute", ())
         assert "No space left" in play.checkpoints.notice
     play.checkpoints.notice = ""
     with monkeypatch.context() as patch:
@@ -428,7 +428,7 @@ async def test_a_look_that_is_cancelled_ends_and_counts_for_nothing(
     play: Play, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(undoing, "SCAN_SECONDS", 0.0)
-    await play.checkpoints.before_change("execute", ["."])
+    await play.checkpoints.before_change("execute", ())
     assert "too long" in play.checkpoints.notice
     monkeypatch.undo()
     name = await play.name(lambda: (play.project / "a").write_text("2"))

@@ -14,9 +14,12 @@ from session.test_undoing import Play
 from session.trees import tree
 from ybs.agent import project_walk
 from ybs.checkpoints import scan, states
-from ybs.core.ports import Answer, Question
+from ybs.checkpoints.store import checkpoints_folder
+from ybs.core.ports import Answer, Effect, Question
+from ybs.security.paths.roots import Roots
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
+from ybs.session.undoing import Checkpoints
 from ybs.testing import call
 
 
@@ -301,7 +304,9 @@ async def test_auto_asks_before_the_tool_deletes_what_undo_cannot_bring_back(
     ]
 
 
-def test_a_tool_without_a_session_asks_by_the_same_rules(project: Path):
+def test_a_tool_without_a_session_asks_by_the_same_rules(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
     (project / ".gitignore").write_text("build/\n")
     (project / "build").mkdir()
     for name in ("big.bin", "build/x", "a.txt"):
@@ -313,3 +318,26 @@ def test_a_tool_without_a_session_asks_by_the_same_rules(project: Path):
     assert first_lost([a, big]) == (big, f"it {states.WHY_LARGE}")
     assert first_lost([a, built]) == (built, f"build {states.WHY_BULK}")
     assert first_lost([built], is_named=True) == ("", "")
+    os.mkfifo(project / "pipe")
+    assert first_lost([f"{project}/pipe", a]) == ("", "")
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert first_lost([a]) == (a, f"it {states.WHY_SPECIAL}")
+    assert not checkpoints_folder(this_host()).exists(), "nothing is kept"
+
+
+async def test_an_undo_says_of_which_added_folder_it_only_looks_at_the_project(project: Path):
+    roots = Roots(this_host(), project, ("./", ".."))
+    checkpoints = Checkpoints(roots, "session-1", may_write=True)
+    kept: list[str] = []
+    effects: list[Effect] = ["execute", "write"]
+    for effect in effects:
+        checkpoints.begin()
+        await checkpoints.before_change(effect, [project / "a.txt"])
+        (project / "a.txt").write_text(effect)
+        turn = await checkpoints.end()
+        assert turn is not None
+        kept.append(turn.name)
+    assert (await checkpoints.undo(kept[1:])).beyond == ()
+    (reason,) = (await checkpoints.undo(kept[:1])).beyond
+    assert reason == f"of {project.parent} undo only looks at the project's folder"
+    checkpoints.close()

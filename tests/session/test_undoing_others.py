@@ -12,7 +12,7 @@ from opened import Open, events_to
 from rows import every_row
 from scripted import OpenAIServer
 from session.trees import tree
-from ybs.checkpoints import keeping
+from ybs.checkpoints import keeping, scan
 from ybs.checkpoints.scan import Scanner
 from ybs.checkpoints.states import KeptTurn
 from ybs.core.events import Event, FilesChanged, Noticed, ToolFinished, ToolPrinted, TurnFinished
@@ -45,7 +45,7 @@ class Play:
 
     async def tool(self, path: str, text: str) -> None:
         """Let a tool write a file that it names."""
-        await self.checkpoints.before_change("write", (path,))
+        await self.checkpoints.before_change("write", (self.project / path,))
         self.write(f"{path}={text}")
         await self.checkpoints.after_change()
 
@@ -89,6 +89,20 @@ async def test_what_is_saved_between_commands_and_tools_is_not_the_turns(project
     assert (kept.paths, kept.shared) == (("a", "b", "edited"), ())
     assert (await play.checkpoints.undo([kept.name])).paths == ("a", "b", "edited")
     assert play.texts() == {"edited": "1", "mine": "4", "new/mine": "2", "last": "4"}
+
+
+@pytest.mark.integration
+async def test_the_look_before_a_question_forgets_nobodys_change(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(scan, "UNSETTLED_NS", -(10**12))  # what a look has read is not read again
+    play = Play(project, "a=1", "b=1")
+    await play.tool("b", "2")
+    play.write("a=mine")
+    assert play.checkpoints.first_lost([f"{project}/a", f"{project}"]) == ("", "")
+    await play.command("a=2")
+    kept = await play.end()
+    assert (kept.paths, kept.shared) == (("a", "b"), ("a",))
 
 
 @pytest.mark.integration

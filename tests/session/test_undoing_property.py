@@ -26,14 +26,13 @@ async def _turn(
     checkpoints.begin()
     for number, act in enumerate(acts, 1):
         if act.is_tool:
-            shown = Roots(this_host(), project).show(project / act.path)
             try:
                 effect = "write" if act.kind == "write" else "delete"
-                await checkpoints.before_change(effect, [shown])
+                await checkpoints.before_change(effect, [project / act.path])
             except ToolError:
                 continue  # a path that leads out; the tool would refuse it too
         else:
-            await checkpoints.before_change("execute", ["."])
+            await checkpoints.before_change("execute", ())
         act.do(project)
         if number % looks == 0:
             await checkpoints.after_change()

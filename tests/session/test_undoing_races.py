@@ -99,7 +99,7 @@ async def test_what_was_in_a_folder_that_nobody_could_list_is_not_taken_for_new(
     play.checkpoints.begin()
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", denied)
-        await play.checkpoints.before_change("execute", ["."])
+        await play.checkpoints.before_change("execute", ())
     (folder / "mine").write_text("there before, for all that is known")
     assert await play.checkpoints.end() is None
 
@@ -141,7 +141,7 @@ async def test_a_link_that_a_tool_deletes_comes_back_as_a_link(play: Play):
     link = play.project / "link"
     link.symlink_to("a")
     play.checkpoints.begin()
-    await play.checkpoints.before_change("delete", ["link"])
+    await play.checkpoints.before_change("delete", [play.project / "link"])
     link.unlink()
     kept = await play.checkpoints.end()
     assert kept is not None

@@ -18,7 +18,7 @@ async def turn(project: Path, act: Callable[[], object]) -> tuple[Checkpoints, K
     """Play a turn with a command."""
     checkpoints = Checkpoints(Roots(this_host(), project), "session-1", may_write=True)
     checkpoints.begin()
-    await checkpoints.before_change("execute", ["."])
+    await checkpoints.before_change("execute", ())
     act()
     kept = await checkpoints.end()
     assert kept is not None

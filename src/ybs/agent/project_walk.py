@@ -21,7 +21,7 @@ SCAN_SECONDS = 10.0
 
 def listings(roots: Roots, deadline: Deadline) -> Iterator[FolderListing]:
     """Yield the entries of each folder. Raises TooMuch."""
-    for folder in _folders(roots):
+    for folder in walked(roots):
         yield _listing_of(roots, folder, deadline)
 
 
@@ -32,7 +32,7 @@ def listings_of_project(
 
     `above` stands in for the rules of the folders above the project.
     """
-    for folder in _folders(roots):
+    for folder in walked(roots):
         if folder.is_relative_to(roots.folder):
             yield _listing_of(roots, folder, deadline, above)
 
@@ -152,7 +152,7 @@ def _may_hide(name: str) -> bool:
     return name[0] == "." or "~" in name or not name.isascii()
 
 
-def _folders(roots: Roots) -> Sequence[Path]:
+def walked(roots: Roots) -> Sequence[Path]:
     """Return the folders to look through: the project's, not all of a larger one that holds it, and the others."""
     project, folders = roots.folder, roots.folders
     if any(project.is_relative_to(folder) for folder in folders):

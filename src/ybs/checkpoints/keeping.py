@@ -1,7 +1,7 @@
 """The undo state of a session: the running turn, known file contents, and the project's store.
 
-What undo would not bring back is asked here before a command (`first_lost`), of the same looks that keep the files: nobody
-else has a rule of their own about it.
+What undo would not bring back is asked here before a command (`first_lost`), and the answer is a look that keeps the files, not a
+guess at what one would keep: where it fails, all is lost. Nobody else has a rule of their own about it.
 """
 
 import os
@@ -22,7 +22,6 @@ from ybs.checkpoints.scan import (
     TooMuch,
     Unkept,
     is_newer,
-    state_ahead,
 )
 from ybs.checkpoints.states import (
     ABSENT,
@@ -35,6 +34,7 @@ from ybs.checkpoints.states import (
     why_unkept,
 )
 from ybs.checkpoints.store import Pack, RunningTurn, StoredContents, TurnRecord, store_of
+from ybs.core.errors import YbsError
 from ybs.security.paths.roots import Roots
 
 #: Beyond it the contents are let go of, and all is read again.
@@ -50,10 +50,10 @@ Walk = Callable[[], Iterable[FolderListing]]
 
 
 class Keeper:
-    """Keeps what stood where. Used by one thread at a time."""
+    """Keeps what stood where. Used by one thread at a time. Without `reads`, where nobody can undo anything, nothing is read or kept."""
 
-    def __init__(self, roots: Roots) -> None:
-        self._roots = roots
+    def __init__(self, roots: Roots, *, reads: bool = True) -> None:
+        self._roots, self._reads = roots, reads
         self.store = store_of(roots.host, roots.folder)
         self._turn = TurnSegments()
         self._on_disk: set[str] = set()
@@ -105,7 +105,7 @@ class Keeper:
     ) -> tuple[str, str]:
         """Return the first of these absolute paths that undo would not bring back if it changed now, and why; else empty texts.
 
-        `is_named`: a tool names it, so it is kept by itself; else a command changes it, and counts what the look before that keeps.
+        `is_named`: a tool names it, so it is kept by itself; else a command changes it, and counts what a look at the project keeps.
         """
         unkept: Unkept | None = None
         for path in paths:
@@ -113,37 +113,47 @@ class Keeper:
                 status = os.lstat(path)
             except (OSError, ValueError):
                 continue
-            place, state = path, self._state_ahead(path, status, is_named=is_named)
-            if state is None:
-                try:
-                    unkept = unkept or self._unkept(walk, is_over, has_jobs=has_jobs)
-                except TooMuch as error:
-                    return path, str(error)
-                place, state = unkept.at(path)
-            if why := why_unkept(state):
-                return path, f"{'it' if place == path else self._roots.show(Path(place))} {why}"
+            try:
+                place, state = path, self._kept_ahead(path, status, is_named=is_named)
+                if state is None:
+                    unkept = unkept or Unkept(self._looked(walk, is_over, has_jobs=has_jobs))
+                    place, state = unkept.at(path)
+            except (YbsError, OSError) as error:
+                return path, getattr(error, "strerror", "") or str(error)
+            if state.is_lost:
+                name = "it" if place == path else self._roots.show(Path(place))
+                return path, f"{name} {why_unkept(state)}"
         return "", ""
 
-    def _state_ahead(self, path: str, status: os.stat_result, *, is_named: bool) -> State | None:
-        """Return what is or would be kept of a path, where that is known without a look at all of the project."""
+    def _kept_ahead(self, path: str, status: os.stat_result, *, is_named: bool) -> State | None:
+        """Return what is kept of a path, where that takes no look at all of the project. Raises YbsError and OSError."""
         if stat.S_ISDIR(status.st_mode):
             return ABSENT if is_named else None
         if (before := self._turn.before(path)) is not None:
             return before
         if is_named:
-            return state_ahead(status)
-        return None if self._last is None else self._last.state_ahead(path, status)
+            return self.look_at(path)
+        if self._is_blind or (last := self._last) is None:
+            return None
+        return last.kept(path, status) or (self.look_at(path) if last.has_room_for(path) else None)
 
-    def _unkept(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> Unkept:
-        """Find what the look before the next command does not keep. Nothing is read. Raises TooMuch."""
+    def _looked(self, walk: Walk, is_over: Callable[[], bool], *, has_jobs: bool) -> Snapshot:
+        """Look at the project as before the next command. Raises YbsError and OSError."""
         snapshot = self._turn.segment.snapshot
-        if snapshot is None or not (has_jobs or self._is_coarse):  # as in `scan`
-            if self.failures >= MOST_FAILURES:
-                raise TooMuch(self._problem)
-            snapshot = Snapshot()
-            scanner = Scanner(self._roots, self._take, is_over, reads=False)
-            scanner.scan(walk(), self._known, snapshot)
-        return Unkept(snapshot)
+        if snapshot is not None and (has_jobs or self._is_coarse):  # as in `scan`
+            return snapshot
+        if self._is_blind:
+            raise TooMuch(
+                self._problem or "what commands change is no longer looked at in this turn"
+            )
+        snapshot = self._scanned(walk, is_over)
+        self._turn.fresh |= snapshot.fresh - self._turn.changes.keys()
+        return snapshot
+
+    @property
+    def _is_blind(self) -> bool:
+        """Whether there are no looks at the project any more, in this turn or at all."""
+        return self._turn.is_given_up or self.failures >= MOST_FAILURES
 
     def touch(self, path: str) -> None:
         """Keep what stands at an absolute path that a tool is about to change. Raises NoRoom and OSError."""
@@ -155,9 +165,8 @@ class Keeper:
         is_looking = turn.segment.snapshot is not None
         if is_looking and (has_jobs or self._is_coarse):
             return
-        is_given_up = turn.is_given_up or self.failures >= MOST_FAILURES
-        turn.is_given_up = True  # until it is done
-        if is_given_up:
+        is_blind, turn.is_given_up = self._is_blind, True  # until it is done
+        if is_blind:
             return
         now = self._scanned(walk, is_over)
         turn.is_given_up = False
@@ -272,7 +281,8 @@ class Keeper:
     def _scanned(self, walk: Walk, is_over: Callable[[], bool]) -> Snapshot:
         if self._pack is not None and self._pack.size > MOST_PACK_BYTES and not self.is_busy:
             self.close()
-        snapshot, scanner = Snapshot(self._turn.since_ns), Scanner(self._roots, self._take, is_over)
+        snapshot = Snapshot(self._turn.since_ns)
+        scanner = Scanner(self._roots, self._take, is_over, reads=self._reads)
         is_first, self._last = not self._known, None  # the first finds the disk cold
         try:
             scanner.scan(walk(), self._known, snapshot)
@@ -286,6 +296,8 @@ class Keeper:
         return snapshot
 
     def _take(self, data: bytes) -> str:
+        if not self._reads:
+            return digest_of(data)
         if self._pack is None:
             self.store.make()
             self._pack = Pack(self.store.folder)

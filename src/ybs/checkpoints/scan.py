@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ybs.checkpoints.states import (
     ABSENT,
+    ELSEWHERE,
     MOST_FILE_BYTES,
     MOST_IGNORED,
     MOST_IGNORED_BYTES,
@@ -19,10 +20,12 @@ from ybs.checkpoints.states import (
     Take,
     state_of,
     unkept_file,
+    unread_state,
 )
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.opening import OpenEntry
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
@@ -75,21 +78,22 @@ class Snapshot:
             path = os.path.dirname(path)  # noqa: PTH120 - texts, many of them
         return True
 
-    def state_ahead(self, path: str, status: os.stat_result) -> State | None:
-        """Return what the next snapshot would keep of a file or link of this status; None where only a look tells."""
-        if (known := self.known.get(path)) is None or stat.S_ISDIR(status.st_mode):
-            return None
-        if path not in self.ignored:
-            return state_ahead(status)
-        return known[1] if known[0] == _stamp(status) else None
+    def kept(self, path: str, status: os.stat_result) -> State | None:
+        """Return what was kept of a path that is as it was; None where that is not known."""
+        known = self.known.get(path)
+        return known[1] if known is not None and known[0] == _stamp(status) else None
+
+    def has_room_for(self, path: str) -> bool:
+        """Return whether what stands at the path now is kept too, however much else there is."""
+        return path in self.known and path not in self.ignored
 
 
 class Unkept:
-    """What a snapshot does not keep."""
+    """What a snapshot does not keep, and all that lies in none of its folders. What git keeps itself (`.git`) is left out."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        known = snapshot.known.items()
-        self._states = {path: state for path, (_, state) in known if not state.is_kept}
+        self._folders, known = snapshot.folders, snapshot.known.items()
+        self._states = {path: state for path, (_, state) in known if state.is_lost}
 
     def at(self, path: str) -> tuple[str, State]:
         """Return what is not kept of a path, and where: itself, a folder that it lies in, or what lies in it; else the path."""
@@ -100,11 +104,12 @@ class Unkept:
             here = os.path.dirname(here)  # noqa: PTH120 - texts, many of them
         below = f"{path}/"
         within = (each for each in self._states.items() if each[0].startswith(below))
-        return next(within, (path, ABSENT))
+        is_walked = any(lies_in(path, folder) for folder in self._folders)
+        return next(within, (path, ABSENT if is_walked else ELSEWHERE))
 
 
 class Scanner:
-    """Takes snapshots. `is_over` ends one early. Without `reads` it tells only what another one would not keep."""
+    """Takes snapshots. `is_over` ends one early. Without `reads` it has only what another one would not keep."""
 
     def __init__(
         self, roots: Roots, take: Take, is_over: Callable[[], bool], *, reads: bool = True
@@ -153,8 +158,11 @@ class Scanner:
             if (old := known.get(path)) is not None and old[0] == _stamp(status):
                 snapshot.known[path] = old
                 continue
-            if not has_room or (not self._reads and _is_large(status)):
+            if not has_room:
                 snapshot.known[path] = None, unkept_file(status)
+                continue
+            if not self._reads and (state := unread_state(place, status)) is not None:
+                snapshot.known[path] = None, state
                 continue
             unread.append(place.name)
             self._new_bytes += status.st_size if status.st_size <= MOST_FILE_BYTES else 0
@@ -176,7 +184,7 @@ class Scanner:
             state = state_of(place, status, self._take)
             path = folder + place.name
             is_settled = max(status.st_mtime_ns, status.st_ctime_ns) < unsettled
-            is_file = stat.S_ISREG(status.st_mode)
+            is_file = not stat.S_ISDIR(status.st_mode)
             if is_newer(status, snapshot.since_ns):
                 snapshot.fresh.add(path)
             snapshot.known[path] = (_stamp(status) if is_settled and is_file else None), state
@@ -198,15 +206,6 @@ def _status(place: OpenEntry) -> os.stat_result | None:
     with suppress(OSError):  # no right to enter its folder
         return place.status()
     return None
-
-
-def state_ahead(status: os.stat_result) -> State:
-    """Return what is kept of a file or link of this status where only its size counts."""
-    return unkept_file(status) if _is_large(status) else ABSENT
-
-
-def _is_large(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and status.st_size > MOST_FILE_BYTES
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -44,6 +44,11 @@ class State(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.kind != "other" and not self.mark
 
     @property
+    def is_lost(self) -> bool:
+        """Whether something is lost with it that nobody can make again."""
+        return not (self.is_kept or self.is_special)
+
+    @property
     def is_bulk(self) -> bool:
         """Whether it is a folder that was not looked into."""
         return self.kind == "folder" and bool(self.mark)
@@ -59,6 +64,8 @@ ABSENT = State()
 BULK = State(kind="folder", mark="bulk")
 #: The same of an ignored folder that there was no room for.
 FULL = State(kind="folder", mark="full")
+#: What nobody looks at: it lies in none of the folders that undo walks through.
+ELSEWHERE = State(kind="other", mark="elsewhere")
 #: Of the files and folders that git ignores so many are kept, and so much of what the files hold.
 MOST_IGNORED = 5_000
 MOST_IGNORED_BYTES = 100_000_000
@@ -69,6 +76,7 @@ WHY_NO_ROOM = (
     f"with {MOST_IGNORED_BYTES // 1_000_000} MB in all"
 )
 WHY_SPECIAL = "is not a plain file, or cannot be read"
+WHY_ELSEWHERE = "lies where undo does not look"
 
 
 def why_unkept(state: State) -> str:
@@ -76,7 +84,7 @@ def why_unkept(state: State) -> str:
     if state.is_kept:
         return ""
     if state.kind == "other":
-        return WHY_SPECIAL
+        return WHY_ELSEWHERE if state == ELSEWHERE else WHY_SPECIAL
     if state.kind == "file":
         return WHY_LARGE if state.size > MOST_FILE_BYTES else WHY_NO_ROOM
     return WHY_NO_ROOM if state == FULL else WHY_BULK
@@ -154,6 +162,17 @@ def unkept_file(status: os.stat_result) -> State:
     """Return the state of a file that is not read."""
     mode = stat.S_IMODE(status.st_mode)
     return State(kind="file", mode=mode, size=status.st_size, mark=_mark(status))
+
+
+def unread_state(place: OpenEntry, status: os.stat_result) -> State | None:
+    """Return the state of an entry that `state_of` could not keep, without reading it; None for any other."""
+    if not stat.S_ISREG(status.st_mode):
+        state = state_of(place, status, digest_of)
+        return state if state.is_lost else None
+    if status.st_size > MOST_FILE_BYTES:
+        return unkept_file(status)
+    is_readable = os.access(place.name, os.R_OK, dir_fd=place.folder)
+    return None if is_readable else State(kind="other", mark=_mark(status))
 
 
 def _file_state(place: OpenEntry, status: os.stat_result, take: Take) -> State:

@@ -1,6 +1,7 @@
 """The workplaces of sub-agents: the project itself, or a copy for each of several that may change it."""
 
 import asyncio
+import os
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -10,6 +11,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
+from ybs.checkpoints.states import WHY_ELSEWHERE
 from ybs.conductor.contents import Copied, Copying, moved_text
 from ybs.conductor.home import Home, Workplace
 from ybs.conductor.merging import Merged
@@ -188,8 +190,12 @@ def _in_project(original: ToolEnvironment, copy: Path) -> FindLost:
 
     def first_lost(paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:
         del is_named
-        top, below = str(original.folder), (each for each in paths if lies_in(each, str(copy)))
-        there = {top + each[len(str(copy)) :]: each for each in below}
+        top, there = str(original.folder), dict[str, str]()
+        for each in paths:
+            if lies_in(each, str(copy)):
+                there[top + each[len(str(copy)) :]] = each
+            elif os.path.lexists(each):
+                return each, f"it {WHY_ELSEWHERE}"
         path, why = original.workspace.first_lost(there, is_named=True)
         return there.get(path, ""), why
 

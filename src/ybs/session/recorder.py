@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -152,7 +153,7 @@ class TurnRecorder(TurnHook):
         """Note that a turn begins; nothing is looked at before something changes."""
         self._emit, self._is_changing = emit, False
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
         """Keep what a call is about to change, and what git says before."""
         del call
         if self._emit is None:
@@ -179,7 +180,7 @@ class TurnRecorder(TurnHook):
             self.checkpoints.begin()
             self.committer.forget()
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
         """Record the changes of a call; changes made after this point do not belong to the turn."""
         del call
         if self._emit is None:

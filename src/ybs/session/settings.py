@@ -107,7 +107,7 @@ def _first_lost(roots: Roots, paths: Iterable[str], *, is_named: bool = False) -
 
     deadline = Deadline(SCAN_SECONDS)
     look = (lambda: listings(roots, deadline)), (lambda: deadline.is_over)
-    return Keeper(roots).first_lost(paths, *look, has_jobs=False, is_named=is_named)
+    return Keeper(roots, reads=False).first_lost(paths, *look, has_jobs=False, is_named=is_named)
 
 
 def ready_settings(options: Options) -> Loaded:

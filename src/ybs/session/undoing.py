@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ybs.agent.project_walk import SCAN_SECONDS, listings
+from ybs.agent.project_walk import SCAN_SECONDS, listings, walked
 from ybs.checkpoints.states import Change, KeptTurn, Recovered, Restored, State
 from ybs.checkpoints.store import StoredContents
 from ybs.core.errors import Refused, ToolError, YbsError
@@ -130,6 +130,7 @@ _TOO_MUCH = "there is too much to look at"
 _IN_INCOGNITO = "incognito mode keeps no copies for undo"
 _WHY_GONE = "has no saved copy any more"
 _IN_BULK = "something changed in {}, where undo keeps no copies"
+_NOT_WALKED = "of {} undo only looks at the project's folder"
 
 
 class Checkpoints:
@@ -169,8 +170,8 @@ class Checkpoints:
         if self._may_write:
             self._keeper.begin()
 
-    async def before_change(self, effect: Effect, paths: Sequence[str]) -> None:
-        """Keep what a tool is about to change; `paths` as `Roots.show` writes them. Raises ToolError.
+    async def before_change(self, effect: Effect, paths: Sequence[Path]) -> None:
+        """Keep what a tool is about to change. Raises ToolError.
 
         What runs commands, or does not say what it changes, may change anything: all of the project is kept.
         """
@@ -311,15 +312,15 @@ class Checkpoints:
         """Return how the project is walked through, and what ends that early."""
         return (lambda: listings(self._roots, deadline)), (lambda: deadline.is_over)
 
-    def _keep(self, paths: Sequence[str]) -> None:
-        """Keep each path as it is named: a tool has followed the links by then, and a merge changes the links themselves.
+    def _keep(self, paths: Sequence[Path]) -> None:
+        """Keep each path as it is: a tool has followed the links by then, and a merge changes the links themselves.
 
         One that may not be written is left out alone. Raises Refused for it, once the others are kept.
         """
         refused: list[str] = []
         for path in paths:
             try:
-                real = self._roots.resolve(path, is_write=True, is_link_followed=False)
+                real = self._roots.judge(str(path), is_write=True, is_link_followed=False)
             except Refused as error:
                 refused.append(str(error))
             else:
@@ -444,6 +445,13 @@ class Checkpoints:
                 return {f"{self._roots.show(Path(path))}/" for path in changed}
         return set()
 
+    def _unwalked(self, records: "Iterable[TurnRecord]") -> Iterator[str]:
+        """Say which folders commands of these turns could write in and nobody looked at."""
+        looked = walked(self._roots) if any(record.since_ns for record in records) else ()
+        for folder in self._roots.folders if looked else ():
+            if not any(folder.is_relative_to(each) for each in looked):
+                yield _NOT_WALKED.format(self._roots.show(folder))
+
     def _restore(
         self,
         names: Sequence[str],
@@ -488,7 +496,7 @@ class Checkpoints:
             bulk |= self._changed_bulk(records, deadline)  # what git ignored before the turn
         return replace(
             outcome,
-            beyond=_beyond(records, bulk),
+            beyond=(*_beyond(records, bulk), *self._unwalked(records)),
             paths=self._shown(planned.steps.keys() - restoring.stayed),
             stayed=self._shown(restoring.stayed),
             is_done=True,

@@ -6,6 +6,7 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -90,6 +91,11 @@ class CheckedCall(Struct, frozen=True):
         """Whether the call may change something that undo takes back."""
         subject = self.subject
         return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
+
+    @property
+    def touched(self) -> tuple[Path, ...]:
+        """The paths that the tool will use, as far as it says: hooks are not handed a text that they would have to read in a way of their own."""
+        return () if self.subject.named is None else self.subject.named.used
 
 
 class LocalToolbox(Toolbox):
@@ -407,7 +413,7 @@ class LocalToolbox(Toolbox):
         """Run the hooks before a change; return notes for the model where one failed."""
         if not self._hooks or not ready.changes:
             return ()
-        effect, paths = ready.tool.effect, ready.subject.paths
+        effect, paths = ready.tool.effect, ready.touched
         return await _hooks().before_change(self._hooks, ready.call, effect, paths)
 
     async def _look_after(self, ready: CheckedCall, *, has_result: bool) -> None:
@@ -415,9 +421,8 @@ class LocalToolbox(Toolbox):
         if not self._hooks or not ready.changes:
             return
         try:
-            await _hooks().after_change(
-                self._hooks, ready.call, ready.tool.effect, ready.subject.paths
-            )
+            effect, paths = ready.tool.effect, ready.touched
+            await _hooks().after_change(self._hooks, ready.call, effect, paths)
         except asyncio.CancelledError:
             if not has_result:
                 raise

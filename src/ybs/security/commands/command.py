@@ -96,6 +96,9 @@ GRAMMAR = words_in(
     "! [[ if then elif else fi for while until do done case esac function select coproc { }"
 )
 
+#: Commands of the shell after which names mean other files.
+MOVING = words_in("cd pushd chdir")
+
 
 def is_short(text: str) -> bool:
     """Return whether a text is short enough to be judged."""

@@ -16,6 +16,7 @@ from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, parse, scan, words_in
 from ybs.security.commands.options import GIT_GLOBAL, operands_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of
+from ybs.security.commands.writers import DELETERS
 
 _UNSAVED = "throws away changes that are not committed"
 _CLOUD = "deletes what a cloud, cluster or host of repositories keeps"
@@ -118,7 +119,6 @@ _WITH_OPTIONS = frozenset(
     if any(need.startswith("-") for _, needs, _ in rows for need in needs)
 )
 _FEEDERS = words_in("find fd fdfind xargs parallel")
-_DELETERS = words_in("rm unlink shred srm rmdir trash")
 _ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 _OPEN = ("$", "`", "-$", "-`")
@@ -328,7 +328,7 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
     operands = [word for word in run.words[1:] if not word.startswith("-")]
     if name == "rm" and _EVERYTHING & set(operands):
         yield "rm: deletes every file there"
-    if name in _FEEDERS and not _DELETERS.isdisjoint(map(basename, run.words[1:])):
+    if name in _FEEDERS and not DELETERS.isdisjoint(map(basename, run.words[1:])):
         yield f"{name}: deletes every file that it finds or is given"
     if name in INTERPRETED or name in _ESCAPES or name.endswith("awk"):
         yield from _dangers_of_code(name, run)

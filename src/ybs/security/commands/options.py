@@ -134,6 +134,11 @@ def _found(words: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, st
                 yield name, given or following
 
 
+def values_of(words: Sequence[str], names: str) -> list[str]:
+    """Return the values of these options: `-o x`, `-ox`, `--output x`, `--output=x`."""
+    return [value.removeprefix("=") for _, value in _found(words, names.split()) if value]
+
+
 def git_verb(words: list[str]) -> int:
     """Return the place of the subcommand among the words of a git command, or how many words there are."""
     place = 1

@@ -1,21 +1,33 @@
 """Commands that are known to write or to need the network: the person is asked before they run, not after they were stopped.
 
-Nothing depends on this table being whole: what it does not name runs with the project read-only, and is asked about once it
+Which operands of a program it removes or writes over stands here alone (`written_over`). Nothing depends on this table being whole: what it does not name runs with the project read-only, and is asked about once it
 was stopped. So it names what is common, and by plain words alone.
 """
 
 import re
 from collections.abc import Iterator
+from posixpath import basename
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, words_in
-from ybs.security.commands.options import git_verb, operands_of, takes_targets
+from ybs.security.commands.options import git_verb, operands_of, takes_targets, values_of
 from ybs.security.commands.wrappers import Reading
 
 #: How files begin that are not the project's, or are only known when the command runs.
 _ELSEWHERE = ("/dev/", "/tmp/", "/var/tmp/", "&", "$", "`")  # noqa: S108 - the sandbox has its own
+#: Programs that delete what their operands name, those that remove or write over all of them, and those that write to the last one.
+DELETERS = words_in("rm rmdir unlink shred srm trash")
+_OVER_ALL = DELETERS | words_in("mv truncate tee")
+_OVER_LAST = words_in("cp install ln rsync")
+#: Options whose value a program writes to; the folder of the first ones takes what the operands name.
+_INTO = dict.fromkeys(("cp", "mv", "install", "ln"), "-t --target-directory")
+_TO = {**dict.fromkeys(("sort", "curl"), "-o --output"), "wget": "-O --output-document"}
+#: Programs that write over their operands with one of these words.
+_IN_PLACE = dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), r"-[a-z0-9E]{0,4}i|--in-?place")
+#: All of them but those of `_TO`, which stand in texts of other uses.
+OVERWRITING = _OVER_ALL | _OVER_LAST | _IN_PLACE.keys()
 #: Programs that write whatever their words are.
-_WRITERS = words_in("mkdir touch cp mv rm rmdir ln chmod chown chgrp install truncate patch rsync make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort rustfmt cookiecutter")  # fmt: skip
+_WRITERS = (DELETERS | _OVER_LAST) | words_in("mkdir touch mv chmod chown chgrp truncate patch make gmake cmake ninja gradle gradlew mvn mvnw virtualenv tox nox alembic black isort rustfmt cookiecutter")  # fmt: skip
 #: Programs that talk to whom their words say, and verbs with which those that install do.
 REACHING = words_in("curl wget aria2c nc ncat netcat socat telnet ftp lftp ssh sftp scp rsync ping dig host nslookup gh glab")  # fmt: skip
 _INSTALLERS = words_in("pip pip3 npm pnpm yarn bun poetry bundle composer apt apt-get brew")
@@ -61,7 +73,7 @@ _NEEDS_NETWORK = "needs the network"
 _NOT_IN_GIT = words_in("apply clean clone init")
 #: Programs that write with one of these words.
 _WITH_WORD = {
-    **dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), r"-[a-z]{0,3}i|--in-?place"),
+    **_IN_PLACE,
     **dict.fromkeys(("tar", "bsdtar"), r"-?[a-z]{0,3}x(?![a-zA-Z]*O)[a-zA-Z]*$|--extract|--get"),
     **dict.fromkeys(("prettier", "biome"), r"--write|-w"),
     **dict.fromkeys(("eslint", "ruff", "clippy"), r"--fix$"),
@@ -69,6 +81,24 @@ _WITH_WORD = {
     "tee": rf"(?!-|{'|'.join(map(re.escape, _ELSEWHERE))})",
     "sort": r"-[a-z]{0,3}o|--output",
 }
+
+
+def written_over(run: Command) -> Iterator[str]:
+    """Yield the files and folders that a command removes or writes over, as its words name them, and where in a folder something is put."""
+    yield from run.targets
+    # `git rm` and `git mv` do what `rm` and `mv` do.
+    words = run.words[git_verb(run.words) :] if run.words[:1] == ["git"] else run.words
+    name, operands = "".join(words[:1]), operands_of(words or [""])
+    places = values_of(words, _INTO.get(name, ""))
+    yield from places or values_of(words, _TO.get(name, ""))
+    is_in_place = name in _IN_PLACE and any(re.match(_IN_PLACE[name], each) for each in words[1:])
+    if name in _OVER_ALL or is_in_place:
+        yield from operands
+    if name == "mv" or name in _OVER_LAST:
+        sources = operands if places else operands[:-1]
+        places = places or operands[-1:] * bool(sources)
+        yield from places
+        yield from (f"{place}/{basename(each.rstrip('/'))}" for place in places for each in sources)
 
 
 def writes(reading: Reading) -> list[str]:
@@ -90,7 +120,7 @@ def _reasons(run: Command) -> Iterator[str]:
     if name in REACHING and name not in _WRITERS and not only_looks:
         is_here = any(map(_ON_THIS_MACHINE().match, operands))
         yield f"{name} " + ("reaches a server on this machine" if is_here else _NEEDS_NETWORK)
-    elif name in _WRITERS and not (only_looks or _is_elsewhere(name, operands)):
+    elif name in _WRITERS and not (only_looks or _is_elsewhere(run, operands)):
         yield f"{name} changes files"
     elif name in _WITH_WORD and any(re.match(_WITH_WORD[name], word) for word in words[1:]):
         yield f"{name} changes files in this way"
@@ -104,9 +134,9 @@ def _reasons(run: Command) -> Iterator[str]:
         yield f"{name} {verb} {_NEEDS_NETWORK if is_fetching else 'changes something'}"
 
 
-def _is_elsewhere(name: str, operands: list[str]) -> bool:
+def _is_elsewhere(run: Command, operands: list[str]) -> bool:
     """Return whether all that a program would write lies outside of the project."""
-    written = operands[-1:] if name == "cp" else operands
+    written = [*written_over(run)] if run.words[0] in OVERWRITING else operands
     return bool(written) and all(each.startswith(_ELSEWHERE) for each in written)
 
 

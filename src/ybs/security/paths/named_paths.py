@@ -29,6 +29,11 @@ class NamedPaths:
         #: Of each pattern that was asked about; a call is judged more than once.
         self._known: dict[str, bool] = {}
 
+    @property
+    def used(self) -> tuple[Path, ...]:
+        """Each path as it is used."""
+        return tuple(used for _, used in self._named)
+
     @cached_property
     def _paths(self) -> tuple[str, ...]:
         """Each path as named and as used, whole."""

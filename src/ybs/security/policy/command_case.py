@@ -13,7 +13,7 @@ from msgspec import DecodeError, json
 from ybs.config.schema import SafetySettings
 from ybs.core.lazy import lazy
 from ybs.security.commands import dangers, options, wrappers
-from ybs.security.commands.command import Command, parse, words_in
+from ybs.security.commands.command import MOVING, Command, parse, words_in
 from ybs.security.commands.dangers import BY_PROGRAM, INTERPRETERS, scripts_in, stem_of
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import Reading, read
@@ -375,7 +375,7 @@ def _looks_like_command(name: str, text: str) -> bool:
 def reasons_to_ask(text: str, reading: Reading) -> tuple[str, ...]:
     """Say what has to be asked about, one line for each thing."""
     found = [f"not understood: {reason}" for reason in reading.doubts]
-    moves = any(run.words and run.words[0] in _MOVING for run in reading.runs)
+    moves = any(run.words and run.words[0] in MOVING for run in reading.runs)
     for run in reading.runs:
         name, words = "".join(run.words[:1]), run.words
         files = [*run.targets, *(options.operands_of(words) if name == "tee" else ())]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ HOOK_SECONDS = 60.0
 
 
 async def before_change(
-    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[str]
+    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[Path]
 ) -> tuple[str, ...]:
     """Run the hooks before a change; return a note for each that failed."""
     notes: list[str] = []
@@ -32,7 +33,7 @@ async def before_change(
 
 
 async def after_change(
-    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[str]
+    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[Path]
 ) -> None:
     """Run the hooks after a change, the last one first. That is done to its end, also where it is cancelled meanwhile."""
 

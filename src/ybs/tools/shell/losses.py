@@ -1,65 +1,56 @@
 """Find the files that a command would remove or overwrite and that no undo brings back, as far as its words show.
 
-Which of them undo does not bring back is asked of what keeps the files; here it is only known that it keeps nothing outside of
-the project. A command says only in part what it does, so this is a seat belt: what an interpreter or a build removes is not
-seen here.
+Which of them undo does not bring back is asked of what keeps the files, wherever they lie, and what a program does to its operands of
+`commands.writers`: neither is known here. What the reading of a command shows counts always; where that is not all, every word does
+that names something in the folders that tools work in. A command says only in part what it does, so this is a seat belt: what an
+interpreter or a build removes is not seen here.
 """
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from glob import glob
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from ybs.config.host import Host
-from ybs.security.commands.command import Command, scan
-from ybs.security.commands.options import operands_of
-from ybs.security.commands.wrappers import read
+from ybs.security.commands.command import MOVING, Command, scan
+from ybs.security.commands.options import operands_of, values_of
+from ybs.security.commands.wrappers import Reading, read
+from ybs.security.commands.writers import OVERWRITING, written_over
 from ybs.security.paths.path_text import lies_in
 from ybs.tools.workspace import Workspace
 
-_REMOVING = frozenset(("rm", "unlink", "shred", "truncate", "tee", "rmdir"))
-_ONTO = frozenset(("cp", "mv", "install", "ln"))
-_IN_PLACE = frozenset(("sed", "perl", "ruby"))
-_PROGRAMS = re.compile(rf"\b(?:{'|'.join(sorted(_REMOVING | _ONTO | _IN_PLACE))})\b")
+_PROGRAMS = re.compile(rf"\b(?:{'|'.join(sorted(OVERWRITING))})\b")
+#: Behind it the rest of a line runs in the folder, if there is one.
+_MOVES_FIRST = re.compile(r"\s*cd\s+[^\s;&|]+\s*&&")
 _MOST_PATHS = 50_000
+_MOST_FOLDERS = 50
 
 
 def loss(command: str, folder: Path, workspace: Workspace) -> str:
     """Return the files that the command, run in a folder, would destroy beyond undo; empty if none is seen."""
     roots = workspace.roots
-    names_program = _PROGRAMS.search(command) is not None
-    if not names_program and ">" not in command:
-        return ""
     reading = read(command)
     is_clear = reading.is_clear and "$" not in command and "`" not in command
-    if is_clear:
-        touched = _touched(reading.runs, str(folder), roots.host)
-    else:
-        may_lose = names_program or any(
-            "$" in target for run in reading.runs for target in run.targets
-        )
-        touched = _named_anywhere(command, str(folder), roots.host) if may_lose else ()
-    inside: list[str] = []
+    touched = _touched(reading, str(folder), roots.host)
+    if not is_clear and (_PROGRAMS.search(command) or _writes_somewhere(reading)):
+        touched = chain(touched, _named_anywhere(command, str(folder), roots.host))
+    folders = [str(each) for each in roots.folders]
+    meant: list[str] = []
     for path in dict.fromkeys(islice(touched, _MOST_PATHS)):
-        if path in map(str, roots.folders):
-            continue
-        if any(lies_in(path, str(each)) for each in roots.folders):
+        is_around = path in folders or lies_in(str(roots.folder), path)
+        is_within = any(lies_in(path, each) for each in folders)
+        if not (is_around or path.startswith("/dev/")) and (is_clear or is_within):
             folder_name, name = os.path.split(path)
-            inside.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118 - a text
-        elif is_clear and _is_elsewhere(path, str(roots.folder)):
-            return (
-                f"undo cannot bring back {roots.show(Path(path))}: it lies outside of the project"
-            )
-    path, why = workspace.first_lost(inside)
+            meant.append(os.path.join(os.path.realpath(folder_name), name))  # noqa: PTH118 - a text
+    path, why = workspace.first_lost(meant) if meant else ("", "")
     return f"undo cannot bring back {roots.show(Path(path))}: {why}" if why else ""
 
 
-def _is_elsewhere(path: str, project: str) -> bool:
-    """Return whether something stands at a path that is neither a device nor a folder around the project."""
-    is_around = path == "/" or project.startswith(f"{path}/")
-    return not (is_around or path.startswith("/dev/")) and os.path.lexists(path)
+def _writes_somewhere(reading: Reading) -> bool:
+    """Return whether it is only known when it runs which file a command writes to."""
+    return any("$" in target for run in reading.runs for target in run.targets)
 
 
 def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
@@ -68,29 +59,26 @@ def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
         yield from _expanded(word.rpartition("=")[2], folder, host)
 
 
-def _touched(runs: Sequence[Command], folder: str, host: Host) -> Iterator[str]:
-    """Yield the paths that commands may remove or overwrite."""
-    for run in runs:
-        name = run.words[0] if run.words else ""
-        operands = operands_of(run.words) if run.words else []
-        if name == "cd" and operands:
-            folder = os.path.join(folder, operands[0])  # noqa: PTH118 - texts throughout
-        for word in (*run.targets, *_named(name, operands, run)):
-            yield from _expanded(word, folder, host)
-        if name in _ONTO:
-            for source in operands[:-1]:
-                inner = f"{operands[-1]}/{os.path.basename(source.rstrip('/'))}"  # noqa: PTH119
-                yield from _expanded(inner, folder, host)
+def _touched(reading: Reading, folder: str, host: Host) -> Iterator[str]:
+    """Yield the paths that commands may remove or overwrite, in each folder that they may run in."""
+    folders = [folder]
+    for place, run in enumerate(reading.runs):
+        names = [host.with_home(each) for each in _folders_of(run)]
+        there = [os.path.join(each, name) for each in folders for name in names]  # noqa: PTH118 - texts throughout
+        there = [each for each in there[:_MOST_FOLDERS] if os.path.isdir(each)]  # noqa: PTH112
+        is_first = not place and reading.script.is_clear and _MOVES_FIRST.match(reading.text)
+        folders = there if is_first and there else [*folders, *there][:_MOST_FOLDERS]
+        for word in written_over(run):
+            for each in folders:
+                yield from _expanded(word, each, host)
 
 
-def _named(name: str, operands: Sequence[str], run: Command) -> Sequence[str]:
-    """Return the operands that a program removes or overwrites."""
-    if name in _REMOVING or name == "mv":
-        return operands
-    if name in _ONTO:
-        return operands[-1:] if len(operands) > 1 else ()
-    is_in_place = any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in run.words[1:])
-    return operands if name in _IN_PLACE and is_in_place else ()
+def _folders_of(run: Command) -> list[str]:
+    """Return the folders that a command moves to, or runs a program in."""
+    words = run.words
+    if words and words[0] in MOVING:
+        return operands_of(words)[:1]
+    return values_of(words, "-C --chdir")
 
 
 def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
+from ybs.security.commands.command import MOVING
 from ybs.tools.shell.output import CommandOutput
 from ybs.tools.shell.process import ShellCommand, run_command
 from ybs.tools.shell.programs import (
@@ -22,7 +23,7 @@ from ybs.tools.shell.shells import Shells
 
 _MOST_SECONDS: Final = 5.0
 _MOST_CHARS: Final = 2_000
-_MOVES = lazy(r"\b(?:cd|pushd|chdir)\b")
+_MOVES = lazy(rf"\b(?:{'|'.join(MOVING)})\b")
 _EXECUTABLE: Final = "+x"
 _FOR_BASH: Final = "#!bash"
 #: Prints the programs that are there; `./` if the file is, and what is known of it.
