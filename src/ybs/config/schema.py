@@ -206,8 +206,8 @@ class ExternalToolSettings(Struct, frozen=True, kw_only=True):
     """How long a call may take. Unset: as shipped."""
     needs: ToolNeeds = ToolNeeds()
     cwd: Literal["project", "apart"] | None = None
-    """`project`: it starts in the project also where you do not trust that; `apart`: in a folder of its own also where
-    you do. Unset: in one until you do."""
+    """`project`: it starts in the project also where you do not trust that; `apart`: outside of it also where
+    you do. Unset: outside of it until you do."""
     enabled: bool = True
     """Offer the tool to the model."""
 

@@ -120,9 +120,7 @@ def start_resident(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
         resident = replace(resident, project="none")
-    start = resident.start or Start(folder=project, environ=host.environ, is_apart=False)
-    if start.is_apart:
-        resident = replace(resident, own=(*resident.own, start.folder))
+    start = resident.start or Start(folder=project, environ=host.environ)
     lent = _lend(resident.lent, host.home, Path(kept.home))
     places = _places(host, project, resident, blocked, kept.work, start.environ)
     places = replace(places, writable=(*places.writable, *lent))

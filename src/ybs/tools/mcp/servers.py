@@ -25,7 +25,7 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Preview, Question, Tool
 from ybs.core.remedies import Remedy
 from ybs.core.time_limits import time_limit
-from ybs.security.own_programs import APART, Start, start_folder
+from ybs.security.own_programs import APART, Start
 from ybs.security.sandbox.copied_homes import is_ready, mark_ready, mark_unready
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident, home_of
@@ -253,9 +253,8 @@ class Servers:
         named = f"{key.rpartition('-')[0]}-*"
         self._pins.forget(server)
         self.logout(server)
-        for kept in (home_of(host, key).parent, start_folder(host, key).parent):
-            for folder in kept.glob(named):
-                rmtree(folder, ignore_errors=True)
+        for folder in home_of(host, key).parent.glob(named):
+            rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
         """Return in a few words what a server is given beside reading the project, as the sandbox is now."""
@@ -436,7 +435,7 @@ class Servers:
         return found.seen(server.project)
 
     def _start_of(self, server: Server) -> Start:
-        return self._workspace.own_programs.start(key_of(server), server.starts_in)
+        return self._workspace.own_programs.start(server.starts_in, in_sandbox=server.is_held)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:
