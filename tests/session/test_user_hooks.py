@@ -781,6 +781,27 @@ async def test_no_job_keeps_a_guard_in_the_sandbox_from_starting(
     assert not (project / "frozen").exists()
 
 
+@pytest.mark.parametrize("source", ["own", "plugin", "project"])
+@pytest.mark.parametrize("blocked", [["~/bin", "/usr/bin/grep"], ["/usr"], ["policy"]])
+async def test_a_clone_blocks_nothing_that_a_guard_of_the_persons_needs(
+    project: Path, home: Path, blocked: list[str], source: str
+):
+    """Without trust a project's settings make the person's stricter, and so take no guard of theirs away."""
+    text = 'grep -q frozen "$YBS_PROJECT_DIR/policy" && exit 2; exit 0'
+    put(project, "policy", "frozen\n")
+    put(home, "bin/guard.sh", f"#!/bin/sh\n{text}\n", 0o755)
+    put(project, ".ybs.json", json.dumps({"safety": {"sandbox_blocked_paths": blocked}}))
+    given = Options.of(project, {"host": this_host()})
+    environment = environment_of(given, load_settings(given))
+    entry = hook("~/bin/guard.sh" if source == "own" else text, sandbox=True)
+    (guard,) = read({"PreToolUse": [{**entry, ORIGIN_MARK: source}]}).hooks
+    answer = await run_hook(guard, b"{}", environment)
+    is_hidden = source == "project" and blocked == ["policy"]
+    assert (answer.blocked is None) is is_hidden, answer
+    assert answer.notes == ()
+    await environment.aclose()
+
+
 async def test_a_changed_script_of_a_projects_guard_refuses_what_it_is_asked_about(
     playing, project: Path
 ):

@@ -137,6 +137,7 @@ def _launch(
         declared=with_git_setting(added),
         read_only=read_only,
         is_alone=True,
+        is_persons=hook.source != "project",
         report=report,
     )
     environ = start.environ

@@ -67,13 +67,14 @@ class Access(Struct, frozen=True, kw_only=True):
 
     `is_command`: it has the network where the person opened that for all commands, which says nothing of hooks, tools and servers. `is_alone`:
     its home folder and its temporary files are those of this start, so it loads nothing that a command or another program left there.
-    `report` is told whether it began.
+    `is_persons`: a program of the person's own or of a plugin, from which the project's settings hide nothing. `report` is told whether it began.
     """
 
     network: bool = False
     is_command: bool = False
     read_only: bool = False
     is_alone: bool = False
+    is_persons: bool = False
     shown: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
     report: StartReport | None = None

@@ -198,6 +198,7 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
         network=needs.network,
         read_only=needs.project == "read",
         is_alone=True,
+        is_persons=not job.program.is_projects,
         shown=(
             *shown_to(job.program, needs, workspace),
             *([job.program.path.parent] if job.program.in_project else []),
