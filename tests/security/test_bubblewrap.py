@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ from ybs.core.errors import Refused
 from ybs.security import launcher
 from ybs.security.sandbox import bubblewrap
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
-from ybs.security.sandbox.launch import Access, Launch
+from ybs.security.sandbox.launch import Access, Launch, StartReport
 from ybs.security.sandbox.places import see
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining
@@ -371,3 +372,30 @@ def test_a_pipe_among_the_temporary_files_of_the_session_is_hidden_from_what_onl
     opened = backend._opened  # pyright: ignore[reportPrivateUsage]
     assert [*opened(read_only=True)][-3:] == ["--ro-bind", "/dev/null", "/tmp/pipe"]
     assert "/tmp/pipe" not in [*opened(read_only=False)]
+
+
+@pytest.mark.integration
+@every_row(
+    "command, gone, has_begun",
+    [
+        ("exit 0", "", True),
+        ("exit 1", "", True),
+        ("kill -9 $$", "", True),
+        ("exit 0", "/nowhere", False),
+    ],
+)
+def test_whether_a_program_began_is_told_from_how_it_ended(
+    project: Path, home: Path, command: str, gone: str, has_begun: bool
+) -> None:
+    program = find()
+    options, why = attempt(program) if program else (None, "it is not installed")
+    if program is None or options is None:
+        pytest.skip(f"NOT TESTED: {why}")
+    more = ("--ro-bind", gone, gone) if gone else ()
+    backend = Bubblewrap(see(Host.of({"HOME": str(home)}), project), program, (*options, *more), "")
+    with closing(StartReport()) as report:
+        assert report.has_begun, "where nobody writes to it"
+        told = Access(report=report)
+        made = backend.launch(("/bin/sh", "-c", command), project, {}, told)
+        launcher.ask(made, 30)
+        assert report.has_begun is has_begun

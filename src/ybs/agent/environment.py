@@ -128,12 +128,14 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         incognito = Incognito.of(config.incognito)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
         blocked = (*config.safety.sandbox_blocked_paths, config.session.storage_path)
+        theirs = loaded.blocked_by_project
         if original is not None:
             blocked += tuple(_in_copy(blocked, original.folder, folder, loaded.host))
+            theirs += tuple(_in_copy(theirs, original.folder, folder, loaded.host))
         roots = _roots_of(folder, loaded, permissions, blocked, original and original.roots)
         copied = original.folder if original else None
         outputs = Outputs(roots, copied)
-        sandbox = _sandbox_of(loaded, roots, outputs, blocked, permissions, original)
+        sandbox = _sandbox_of(loaded, roots, outputs, (blocked, theirs), permissions, original)
         sandbox.sweep()
 
         def learn_keys(text: str) -> None:
@@ -447,7 +449,7 @@ def _sandbox_of(
     loaded: Loaded,
     roots: Roots,
     outputs: Outputs,
-    blocked: Sequence[str],
+    blocked: tuple[Sequence[str], Sequence[str]],
     permissions: Permissions,
     original: ToolEnvironment | None,
 ) -> Sandbox:
@@ -456,7 +458,8 @@ def _sandbox_of(
     return Sandbox(
         loaded.host,
         roots.folder,
-        blocked=blocked,
+        blocked=blocked[0],
+        blocked_by_project=blocked[1],
         folders=roots.folders,
         outputs=outputs.folder,
         is_open=config.safety.sandbox_network,

@@ -98,14 +98,15 @@ def _check(path: Path, facts: os.stat_result, rule: Rule) -> None:
     if rule == "project":
         # A checkout may belong to somebody else as a whole; a file slipped into /tmp does not.
         owners.add(path.parent.stat().st_uid)
-    elif _others_may_write(facts):
+    elif others_may_write(facts):
         mode = stat.S_IMODE(facts.st_mode)
         raise Unusable(f"can be written by others (mode {mode:04o}); run: chmod go-w '{path}'")
     if facts.st_uid not in owners:
         raise Unusable(f"belongs to another user (uid {facts.st_uid})")
 
 
-def _others_may_write(facts: os.stat_result) -> bool:
+def others_may_write(facts: os.stat_result) -> bool:
+    """Return whether the mode of a file or folder lets others than its owner write, unless that is a group of the person's alone."""
     if facts.st_mode & stat.S_IWOTH:
         return True
     return bool(facts.st_mode & stat.S_IWGRP) and not _is_private(facts.st_gid)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -66,6 +66,7 @@ _NO_KEY_HERE = (
     "a key is read from the provider's own variable or from your files only; this one is ignored"
 )
 _NOTHING: Mapping[str, Any] = {}
+BLOCKED_PATHS: Final = ("safety", "sandbox_blocked_paths")
 
 
 class ProjectFiles(Protocol):
@@ -126,6 +127,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     trusts_project: bool = False
     #: The plugins in force.
     plugins: tuple[PluginFolder, ...] = ()
+    #: What the project alone adds to `safety.sandbox_blocked_paths`.
+    blocked_by_project: tuple[str, ...] = ()
 
     def is_projects(self, *path: str) -> bool:
         """Return whether a project's file gives this setting, or any part of this section."""
@@ -285,10 +288,11 @@ class _Loading:
 
     def finish(self) -> Loaded:
         """Check what only the whole can show, and build the settings."""
-        review = None
+        review, blocked = None, list[str]()
         if self.project is not None:
             for path, leaf in self.project.united.items():
-                self._unite(path, leaf)
+                added = self._unite(path, leaf)
+                blocked += added if path == BLOCKED_PATHS else ()
             own = [document.tree for document in self.own_documents]
             self.warnings += self.project.bind_keys(self.tree, own)
             review = self.project.review
@@ -312,13 +316,16 @@ class _Loading:
             warnings=tuple(self.warnings),
             profile=self.profile,
             review=review,
+            blocked_by_project=tuple(blocked),
         )
 
-    def _unite(self, path: tuple[str, ...], leaf: Leaf) -> None:
+    def _unite(self, path: tuple[str, ...], leaf: Leaf) -> list[str]:
+        """Add to a list, and return what is new in it."""
         current = list(current_of(self.tree, path))
         added = [each for each in leaf.value if each not in current]
         if added:
             put(self.tree, path, Leaf(list(dict.fromkeys(current + added)), leaf.origin))
+        return added
 
     def _drop_unfinished(self, section: str, kind: type[Endpoint | CliAgent]) -> None:
         """Leave out, with a warning, the providers of a section that lack what they cannot do without."""

@@ -152,7 +152,8 @@ class SafetySettings(Struct, frozen=True, kw_only=True):
     sandbox_allowed_paths: tuple[str, ...] = ("./",)
     """Folders that tools may work in."""
     sandbox_blocked_paths: tuple[str, ...] = ("~/.ssh", "~/.aws", "~/.config")
-    """Files and folders that tools never touch. Commands can still read what git has of them (`git show`)."""
+    """Files and folders that tools never touch. Commands can still read what git has of them (`git show`). A project adds
+    places in it alone, and your own programs and those of plugins see them all the same."""
     require_confirmation: tuple[str, ...] = ("write_file", "run_shell", "delete_file")
     """Tools that ask first in mode `ask`. As shipped, `run_shell` stands for commands that want to change
     something; in your own settings for each command."""
@@ -206,8 +207,8 @@ class ExternalToolSettings(Struct, frozen=True, kw_only=True):
     """How long a call may take. Unset: as shipped."""
     needs: ToolNeeds = ToolNeeds()
     cwd: Literal["project", "apart"] | None = None
-    """`project`: it starts in the project also where you do not trust that; `apart`: in a folder of its own also where
-    you do. Unset: in one until you do."""
+    """`project`: it starts in the project also where you do not trust that; `apart`: outside of it also where
+    you do. Unset: outside of it until you do."""
     enabled: bool = True
     """Offer the tool to the model."""
 

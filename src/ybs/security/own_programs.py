@@ -1,25 +1,28 @@
 """Start the person's own programs (MCP servers, hooks, tools), with their keys, in a project that may be anybody's.
 
 Interpreters and runners take code from the folder that they start in: `python -m X` its `X.py`, `npx` its `node_modules` and
-the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in an empty
-folder of ybs's and learns from variables where the project is; nothing in its environment leads into the project. Into other
-folders that tools may write (`--add-dir`) nothing leads ever: trust in a project is not about them. Nor is it where a program is
-told of files: formatters load the code that lies beside one, so what counts is the trust in its place (`OwnPrograms.trusts`).
+the registry in its `.npmrc`, shims its `.tool-versions`. So until the person trusts the project, such a program starts in `/` and
+learns from variables where the project is; nothing in its environment leads into the project. Into other folders that tools may
+write (`--add-dir`) nothing leads ever: trust in a project is not about them. Nor is it where a program is told of files:
+formatters load the code that lies beside one, so what counts is the trust in its place (`OwnPrograms.trusts`).
+
+All of them look upward as well, from where they start and from the file that they are told of: `npx` for a `package.json`, `uv` for a
+`pyproject.toml`. So what lies above counts as what lies there. Above `/` lies nothing, and root alone writes in it. A trusted project is where the
+person put it; but of a copy of it, and where a folder above was added, `OwnPrograms` looks at the whole way up.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from ybs.config import private_file
-from ybs.config.host import Host, worked_in
-from ybs.core.errors import ConfigError, ToolError
-from ybs.security.launcher import away_from
+from ybs.config.document import others_may_write
+from ybs.core.errors import ToolError
+from ybs.security.launcher import OWN_FOLDER, away_from
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
-from ybs.security.paths.steps import is_away
 
 #: What an entry says as its `cwd` to have its program start in the project, trusted or not; or never there, nor with what leads there.
 IN_PROJECT: Final = "project"
@@ -28,25 +31,27 @@ WHY_APART: Final = (
     "it started outside of the project: "
     'trust in the project, or "cwd": "project" in its entry, lets it start there'
 )
+_WHY_OPEN: Final = "it started outside of the project: others, or tools, may write in {folder}, and programs look for code in all folders above theirs"
+_NOWHERE: Final = (
+    "tools may write in /, so there is no folder for your programs to start in: "
+    'start ybs in the folder of a project, or say "cwd": "project" in the entry'
+)
 _WHY_CHOSEN: Final = 'it started outside of the project, as "cwd": "apart" in its entry says'
 #: Enters the folder that stands before the command. The shell exports the one that it left.
 _ENTER = 'cd "$0" && unset OLDPWD && exec "$@"'
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """The folder that a program starts in, and the variables that it is started with. `is_apart`: the folder is not the project; `is_chosen`: its entry says so."""
+    """The folder that a program starts in, and the variables that it is started with. `why` it does not start in the project: the end of a message about one that failed for that."""
 
     folder: Path
     environ: Mapping[str, str]
-    is_apart: bool
-    is_chosen: bool = False
+    why: str = ""
 
     @property
-    def why(self) -> str:
-        """The end of a message about a program that failed where it had no project around it; empty where it had."""
-        if not self.is_apart:
-            return ""
-        return _WHY_CHOSEN if self.is_chosen else WHY_APART
+    def is_apart(self) -> bool:
+        """Whether it does not start in the project."""
+        return bool(self.why)
 
     def command(self, command: Sequence[str]) -> tuple[str, ...]:
         """Return a command line that runs the command in the folder, for a process that begins in another one."""
@@ -70,30 +75,45 @@ class OwnPrograms:
         self._trusts_added = trusts_added
 
     def trusts(self, path: Path) -> bool:
-        """Return whether the person trusts the place of a path, its links resolved: the project, or the folder that was added."""
-        around = [each for each in self._roots.folders if path.is_relative_to(each)]
-        inner = max(around, key=lambda each: len(each.parts), default=None)
-        if inner == self._roots.folder:  # mostly, and the rest looks at the disk
-            return self.trusts_project()
-        if self._original and path.is_relative_to(self._original):
-            return self.trusts_project()
-        return inner is not None and self._trusts_added(inner)
+        """Return whether the person trusts the place of a path, its links resolved: every folder around it that tools write in."""
+        around = [each for each in self._roots.written if path.is_relative_to(each)]
+        if self._roots.folder in around and self.opened_above:
+            return False
+        return bool(around) and all(self._trusts_folder(each, path) for each in around)
 
-    def start(self, key: str, cwd: str = "") -> Start:
-        """Return where a program starts; `key` names its folder, `cwd` is what its entry says.
+    def _trusts_folder(self, folder: Path, path: Path) -> bool:
+        project = self._roots.folder
+        if folder in (project, self._original):
+            return self.trusts_project()
+        if path.is_relative_to(project) and folder in project.parents:
+            whole = self._roots.host.whole_project(project)  # it came from the same place
+            return folder.is_relative_to(whole) or self._trusts_added(folder)
+        return self._trusts_added(folder)
 
-        Raises ToolError and OSError where the folder cannot be made.
+    @property
+    def opened_above(self) -> Path | None:
+        """A folder above a copy of the project in which others than the person and root may write, as in /tmp; None where there is none, and for the project itself."""
+        above = self._roots.folder.parents if self._original else ()
+        return next((each for each in above if _is_open(each)), None)
+
+    def start(self, cwd: str = "", *, in_sandbox: bool = False) -> Start:
+        """Return where a program starts; `cwd` is what its entry says. One `in_sandbox` finds nothing above the project.
+
+        Raises ToolError where tools write in all of the disk, so that it may start nowhere.
         """
         host, project = self._roots.host, self._roots.folder
-        if cwd == IN_PROJECT or (cwd != APART and self.trusts_project()):
+        is_trusted = cwd != APART and self.trusts(project)
+        if is_trusted or (cwd == IN_PROJECT and (in_sandbox or not self.opened_above)):
             environ = away_from(self._untrusted(), host.environ, but=self._trusted())
-            return Start(folder=project, environ=environ, is_apart=False)
-        try:
-            folder = made_start_folder(host, key)
-        except ConfigError as error:
-            raise ToolError(str(error)) from error
+            return Start(folder=project, environ=environ)
+        if OWN_FOLDER in self._roots.written:
+            raise ToolError(_NOWHERE)
+        why = _WHY_CHOSEN if cwd == APART else WHY_APART
+        if cwd != APART and self.trusts_project():
+            above = (each for each in self._roots.written if each in project.parents)
+            why = _WHY_OPEN.format(folder=host.short(str(self.opened_above or next(above))))
         environ = away_from(self._untrusted(), host.environ)
-        return Start(folder=folder, environ=environ, is_apart=True, is_chosen=cwd == APART)
+        return Start(folder=OWN_FOLDER, environ=environ, why=why)
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -127,25 +147,13 @@ class OwnPrograms:
         return tuple(dict.fromkeys(str(each) for some in all_of_them for each in some))
 
 
-def start_folder(host: Host, key: str) -> Path:
-    """Return the empty folder in which a program starts: `~/.local/state/ybs/start/KEY`."""
-    return host.state_folder / "start" / key
-
-
-def made_start_folder(host: Host, key: str) -> Path:
-    """Make the folder in which a program starts, and return it without links. Raises ConfigError and OSError.
-
-    It lies in no project: programs look upward from where they start.
-    """
-    folder = start_folder(host, key)
-    private_file.make_folder(folder)
-    real = folder.resolve()
-    if not is_away(str(folder), worked_in):
-        raise ConfigError(
-            f"ybs's own folder {host.short(str(host.state_folder))} lies in a project, and programs of yours that start there "
-            "would take code from it. Set YBS_HOME or XDG_STATE_HOME to another folder."
-        )
-    return real
+def _is_open(folder: Path) -> bool:
+    """Return whether others than the person and root may write in a folder, also where they may take nothing away there that is not theirs."""
+    try:
+        facts = folder.stat()
+    except OSError:
+        return True
+    return facts.st_uid not in (0, os.getuid()) or others_may_write(facts)
 
 
 def with_git_setting(environ: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from ybs.config.document import (
 )
 from ybs.config.host import Host
 from ybs.config.key_store import keys_in_file
+from ybs.config.layers import BLOCKED_PATHS
 from ybs.config.provider_change import without_strangers
 from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, VariableUse
 from ybs.config.schema import Config
@@ -57,6 +58,9 @@ from ybs.trust.wording import (
 _SERVERS = "mcpServers"
 _EXTERNAL = ("tools", "external")
 _MOST_NAMED = 8
+_NOT_ITS_OWN = (
+    "a project can only block places in it, so the others are ignored: your programs may need them"
+)
 
 
 class ProjectLayer:
@@ -120,10 +124,22 @@ class ProjectLayer:
         origin = _origin_of(document)
         fitting = Fitting(document.warn, may_address=False).section(take_harmless(document), Config)
         kept, united = take_tighter(document, fitting, lambda path: current_of(user, path))
+        if named := united.get(BLOCKED_PATHS):
+            united[BLOCKED_PATHS] = [*filter(self._lies_here, named)]
+            if united[BLOCKED_PATHS] != named:
+                document.warn(BLOCKED_PATHS, _NOT_ITS_OWN)
         for path, added in united.items():
             before = self.united.get(path)
             self.united[path] = Leaf([*(before.value if before else ()), *added], origin)
         return merge(user, label(kept, origin))
+
+    def _lies_here(self, name: str) -> bool:
+        """Return whether a path of the settings, links resolved, is one in the project: about others no project has a say."""
+        folder = self.file.parent
+        try:
+            return self._host.expand(name, folder).resolve().is_relative_to(folder.resolve())
+        except (ValueError, OSError, RuntimeError):  # it is no path, or a circle of links
+            return False
 
     def _lay_powerful(self, user: Tree, powerful: Powerful, document: SettingsDocument) -> Tree:
         powerful.warn(document)

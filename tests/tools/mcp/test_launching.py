@@ -69,7 +69,7 @@ class Place:
         return launch_bare(server, self.workspace, start, program)
 
     def start(self, **entry: Any) -> Start:
-        return self.workspace.own_programs.start("key", server_of("demo", entry).starts_in)
+        return self.workspace.own_programs.start(server_of("demo", entry).starts_in)
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_a_program_of_the_project_is_one_only_by_its_path(place: Place):
         place.resident(command="./bin/tool")
     asked_for = place.resident(command="./bin/tool", cwd="project")
     assert asked_for.command == (str(tool),)
-    assert asked_for.start == Start(folder=place.project, environ=host.environ, is_apart=False)
+    assert asked_for.start == Start(folder=place.project, environ=host.environ)
 
 
 @pytest.mark.integration

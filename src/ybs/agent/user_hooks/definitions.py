@@ -352,12 +352,18 @@ def _hook(event: EventName, matcher: str, entry: Any, source: Source, root: str)
 
 #: The exit code that blocks.
 BLOCKS: Final = 2
+#: Those of the shell, and of what enters the sandbox, for what could not be run: it is not executable, it was not found.
+_NOT_RUN: Final = (126, 127)
 #: What is told to the model of one hook, in characters.
 MOST_CHARS: Final = 10_000
 _MOST_NOTE = 500
 #: What programs say where they may not write; and why a project's hook may not.
 _HELD: Final = re.compile(r"(?i)read-only file system|permission denied")
 _READS: Final = 'it may only read the project, unless its entry says "project": "write"'
+_GUARDS: Final = (
+    "It is asked before such calls, and without its answer none is made. The person has to have it start again, or take it out "
+    "(`ybs hooks list` shows where it stands)"
+)
 _MOST_SAID = 240  # of its errors, so that the reason behind them is read too
 #: Events whose plain text is told to the model, and those at which nothing can be held up any more.
 _TELLING = ("SessionStart", "UserPromptSubmit")
@@ -380,19 +386,18 @@ class HookAnswer(Struct, frozen=True, kw_only=True):
     context: str = ""
     ending: str | None = None
     notes: tuple[str, ...] = ()
+    is_unbuilt: bool = False
 
 
 def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAnswer:
     """Return what a run that ended by itself says. An `allow` counts of the person's own hooks, where they are `at_terminal`."""
+    if not ran.has_begun or ran.exit_code not in (0, BLOCKS):
+        return _of_failure(hook, ran)
     if ran.exit_code == BLOCKS:
         why = whole_words(ran.errors, MOST_CHARS) or f"the hook {hook.shown} gives no reason"
         if hook.event in _ONLY_TOLD:
             return HookAnswer(notes=(_note(hook, why),))
         return HookAnswer(blocked=why)
-    if ran.exit_code:
-        said = f": {ran.errors}" if ran.errors else ""
-        what = f"failed with {ran.how}{whole_words(said, _MOST_SAID)}{_why_failed(hook, ran)}"
-        return HookAnswer(notes=(_note(hook, what),))
     if ran.answer is None or not ran.answer.lstrip().startswith(b"{"):
         return HookAnswer(
             context=whole_words(ran.text, MOST_CHARS) if hook.event in _TELLING else ""
@@ -403,6 +408,15 @@ def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAns
         if said is not None and "async" not in said:
             return _of_object(hook, said, may_allow=at_terminal and hook.source == "own")
     return HookAnswer(notes=(_note(hook, "answered with JSON that cannot be read"),))
+
+
+def _of_failure(hook: Hook, ran: ProgramResult) -> HookAnswer:
+    said = whole_words(f": {ran.errors}" if ran.errors else "", _MOST_SAID)
+    why = f"{ran.how}{said}{_why_failed(hook, ran)}"
+    if ran.has_begun and ran.exit_code not in _NOT_RUN:
+        return failed(hook, f"failed with {why}")
+    is_unbuilt = not ran.has_begun or (hook.source != "own" and ran.exit_code == _NOT_RUN[0])
+    return not_started(hook, f"could not be started: {why}", is_unbuilt=is_unbuilt)
 
 
 def _why_failed(hook: Hook, ran: ProgramResult) -> str:
@@ -481,6 +495,18 @@ def _note(hook: Hook, what: str) -> str:
 def failed(hook: Hook, why: str) -> HookAnswer:
     """Return the answer of a hook that could not be run to its end: nothing is held up, and the person hears of it."""
     return HookAnswer(notes=(_note(hook, why),))
+
+
+def not_started(hook: Hook, why: str, *, is_unbuilt: bool = False) -> HookAnswer:
+    """Return the answer of a hook that did not begin, or whose shell found no program: before a call it refuses that.
+
+    *Not started* is not *nothing against it*: else whoever keeps a guard from starting has the call. `is_unbuilt`: its sandbox failed, which
+    may pass.
+    """
+    if hook.event != "PreToolUse":
+        return failed(hook, why)
+    blocked = f"{_note(hook, why)}. {_GUARDS}"
+    return HookAnswer(blocked=blocked, notes=(_note(hook, why),), is_unbuilt=is_unbuilt)
 
 
 def merged(answers: Iterable[HookAnswer]) -> HookAnswer:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -159,6 +160,10 @@ _WAITS = (
     "Your hooks that are told of a file ({hooks}) wait until you trust {place}, for formatters run code "
     'that lies beside the file. "sandbox": true in an entry has it run in every project, in the sandbox.'
 )
+_IN_OPEN = (
+    "Your hooks that are told of a file ({hooks}) do not run on the work of sub-agents: others may write in {place}, above their copies "
+    'of the project, and formatters look there for code. "sandbox": true in an entry has it run there, in the sandbox.'
+)
 _MOVES = (
     "Your hook `{hook}` did not run: something in the sandbox may change where the path of the file leads (such as a job in the background, "
     'which cannot be paused for it). "sandbox": true in its entry has it run all the same, in the sandbox.'
@@ -285,6 +290,8 @@ class UserHooks(TurnHook):
     ) -> HookAnswer:
         """Run a hook. While one of the person's own does, nothing in the sandbox changes where the paths lead; after a call it does not run without that.
 
+        One before a call whose sandbox could not be built is run once more, while nothing in the sandbox runs that may be the reason.
+
         `"cwd": "project"` says that it may run the code of any project, so nothing is gained for it.
         """
         is_held = hook.source == "own" and hook.cwd != IN_PROJECT
@@ -292,13 +299,13 @@ class UserHooks(TurnHook):
         async with paused(opened, may_pause=not hook.is_async) as pause:
             is_same = pause.is_sure and [*map(os.path.realpath, opened)] == [*opened]
             if is_same or not is_after:
-                return await run_hook(
-                    hook,
-                    given,
-                    self._environment,
-                    trusts_files=is_trusted and is_same,
-                    paused=pause.paused,
-                )
+                run = partial(run_hook, hook, given, self._environment)
+                answer = await run(trusts_files=is_trusted and is_same, paused=pause.paused)
+                if answer.is_unbuilt and not hook.is_async:  # a job may have moved a folder
+                    folders = [*map(str, self._environment.roots.folders)]
+                    async with paused(folders, may_begin=True):
+                        answer = await run()
+                return answer
         if not self._common.has_told_moving:
             self._common.has_told_moving = True
             self._emit(Noticed(level="warning", text=_MOVES.format(hook=hook.shown)))
@@ -319,7 +326,9 @@ class UserHooks(TurnHook):
             self._common.has_told_waiting = True
             place = _ELSEWHERE if self._environment.trusts_project else "this project"
             names = [f"`{each}`" for each in dict.fromkeys(hook.shown for hook in waiting)]
-            text = _WAITS.format(hooks=listed(names, 3), place=place)
+            opened = self._environment.workspace.own_programs.opened_above
+            words = _WAITS if opened is None else _IN_OPEN
+            text = words.format(hooks=listed(names, 3), place=opened or place)
             self._emit(Noticed(level="warning", text=text))
         return [each for each in hooks if each not in waiting]
 

@@ -4,15 +4,17 @@ import asyncio
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.user_hooks.definitions import OWN, Hook, HookAnswer, failed, read_answer
+from ybs.agent.user_hooks.definitions import OWN, Hook, HookAnswer, failed, not_started, read_answer
 from ybs.config.variables import project_variables
 from ybs.core.errors import ToolError
 from ybs.security.own_programs import IN_PROJECT, Start, with_git_setting
 from ybs.security.paths.steps import check_ways
-from ybs.security.sandbox.launch import Access, Launch
+from ybs.security.sandbox.launch import Access, Launch, StartReport
 from ybs.security.sandbox.places import seen_path
 from ybs.tools.external.program import MOST_CHARS, ProgramResult, input_of
 from ybs.tools.shell.output import CommandOutput
@@ -34,9 +36,11 @@ async def run_hook(
     One of the person's own learns whether they trust the places of all files that it is told of. `paused` commands stand still meanwhile.
     """
     try:
-        ran = await _run(hook, given, environment, trusts_files=trusts_files)
+        with closing(StartReport()) as report:
+            ran = await _run(hook, given, environment, report, trusts_files=trusts_files)
     except (ToolError, OSError) as error:
-        return failed(hook, f"could not be run: {error}")
+        is_unbuilt = isinstance(error, OSError) and hook.source != "own"
+        return not_started(hook, f"could not be started: {error}", is_unbuilt=is_unbuilt)
     if ran.timed_out:
         why = f"did not end within {hook.seconds:g} s and was stopped"
         return failed(hook, f"{why}{_PAUSED if paused else ''}")
@@ -44,14 +48,19 @@ async def run_hook(
 
 
 async def _run(
-    hook: Hook, given: bytes, environment: ToolEnvironment, *, trusts_files: bool
+    hook: Hook,
+    given: bytes,
+    environment: ToolEnvironment,
+    report: StartReport,
+    *,
+    trusts_files: bool,
 ) -> ProgramResult:
     shells = environment.workspace.shells
-    key = "hooks" if hook.source in OWN else "plugin-hooks"
     own_programs = environment.workspace.own_programs
     cwd = hook.cwd or (IN_PROJECT if hook.source == "own-sandboxed" else "")
-    start = await asyncio.to_thread(own_programs.start, key, cwd)
-    made = await asyncio.to_thread(_launch, hook, environment, start, trusts_files=trusts_files)
+    start = await asyncio.to_thread(own_programs.start, cwd, in_sandbox=hook.source != "own")
+    making = partial(_launch, hook, environment, start, report, trusts_files=trusts_files)
+    made = await asyncio.to_thread(making)
     launch, mark = shells.marked(made)
     output = CommandOutput(MOST_CHARS)
     command = ShellCommand(
@@ -75,6 +84,7 @@ async def _run(
         errors=output.stderr.text().strip(),
         timed_out=ended.timed_out,
         why_apart="" if is_gone else start.why,
+        has_begun=ended.timed_out or report.has_begun,
     )
 
 
@@ -96,7 +106,12 @@ def _named(command: str, environment: ToolEnvironment) -> list[str]:
 
 
 def _launch(
-    hook: Hook, environment: ToolEnvironment, start: Start, *, trusts_files: bool
+    hook: Hook,
+    environment: ToolEnvironment,
+    start: Start,
+    report: StartReport,
+    *,
+    trusts_files: bool,
 ) -> Launch:
     command = ("/bin/sh", "-c", hook.command)
     added = variables(hook, environment.folder)
@@ -110,7 +125,6 @@ def _launch(
     starter = environment.workspace.shells.starter
     starter.check()
     shown = [Path(hook.root)] if hook.root else []
-    shown += [start.folder] if start.is_apart else []
     if hook.source == "own-sandboxed":  # its script
         named = map(Path, _named(hook.command, environment))
         outside = (path for path in named if not path.is_relative_to(environment.folder))
@@ -123,6 +137,8 @@ def _launch(
         declared=with_git_setting(added),
         read_only=read_only,
         is_alone=True,
+        is_persons=hook.source != "project",
+        report=report,
     )
     environ = start.environ
     if not environment.sandbox.is_off:

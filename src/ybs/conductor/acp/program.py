@@ -43,7 +43,7 @@ def launched(
     host, roots = own.host, own.roots
     command = command_of(agent, host)
     key = f"acp-{re.sub(r'[^A-Za-z0-9_-]', '_', name)}"
-    start = own.workspace.own_programs.start(key, IN_PROJECT)
+    start = own.workspace.own_programs.start(IN_PROJECT, in_sandbox=is_held)
     declared = {**_seen(start.environ, agent.environment), **agent.env}
     if not is_held:
         folder, access = start.folder, Access(declared=declared)

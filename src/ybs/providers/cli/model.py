@@ -14,7 +14,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from ybs.config.host import Host
+from ybs.config import private_file
+from ybs.config.host import Host, worked_in
 from ybs.config.schema import Config
 from ybs.config.sections import CliAgent
 from ybs.core.errors import AuthError, ConfigError, ModelError, ProviderDown, RateLimited
@@ -34,7 +35,7 @@ from ybs.providers.text_calls import TextCalls
 from ybs.providers.wire.assemble import Assembly
 from ybs.security.launcher import environ_away, persons_program, start_in_loop
 from ybs.security.loop_process import LoopProcess
-from ybs.security.own_programs import made_start_folder
+from ybs.security.paths.steps import is_away
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.scratch import HeldFolder
 
@@ -324,7 +325,7 @@ class CliModel(ProviderModel):
         """Return where the program starts, and where what is written for it lies. Raises ProviderDown."""
         try:
             if self._folder is None:
-                self._folder = Path(mkdtemp(dir=made_start_folder(self._host, "cli")))
+                self._folder = Path(mkdtemp(dir=_made_folder(self._host)))
             return self._folder, self._private.path
         except (ConfigError, OSError) as error:
             raise ProviderDown(f"{self._program} has no folder to start in: {error}") from error
@@ -437,3 +438,19 @@ def _visible(host: Host, agent: CliAgent) -> dict[str, str]:
     found = host.environ.items()
     seen = {name: value for name, value in found if any(fnmatchcase(name, p) for p in patterns)}
     return {**seen, **_QUIET} if agent.output == "claude" else seen
+
+
+def _made_folder(host: Host) -> Path:
+    """Make the folder below which each program starts in one of its own, and return it without links. Raises ConfigError and OSError.
+
+    It lies in no project: programs look upward from where they start. It is not `/`, as for other programs of the person's: this one may read
+    what lies in its folder unasked.
+    """
+    folder = host.state_folder / "start/cli"
+    private_file.make_folder(folder)
+    if not is_away(str(folder), worked_in):
+        raise ConfigError(
+            f"ybs's own folder {host.short(str(host.state_folder))} lies in a project, and a program that starts there "
+            "would take code from it. Set YBS_HOME or XDG_STATE_HOME to another folder."
+        )
+    return folder.resolve()

@@ -142,6 +142,11 @@ class Roots:
         """The folders that may be written in, resolved."""
         return tuple(Path(root) for root in self._roots)
 
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """All folders that tools of the session write in: where this is a copy, those of the project too."""
+        return (*self.folders, *(self._original.folders if self._original else ()))
+
     def everywhere(self) -> "Roots":
         """Return the roots of a person, who may name any file but the blocked ones."""
         return Roots(self.host, self.folder, ("/",), self._blocked)

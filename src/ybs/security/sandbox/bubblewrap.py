@@ -99,11 +99,13 @@ class Bubblewrap(Backend):
         command = checked(arguments, command)
         # A socket is reached by its name in spite of a mount that is read-only, and of another network.
         descriptor = _filter_file(has_unix_sockets=not (network or read_only))
+        told = [access.report.awaited()] if access.report else []
+        arguments += [word for each in told for word in ("--json-status-fd", str(each))]
         program = (*entering, self._program, *arguments, "--remount-ro", "/", "--chdir", inside)
         return Launch(
             argv=(*program, "--seccomp", str(descriptor), "--", *command),
             environ=variables,
-            descriptors=(descriptor,),
+            descriptors=(descriptor, *told),
             scratch=self.private.path if self.private and shared else "",
             writable=() if read_only else self.places.writable,
         )

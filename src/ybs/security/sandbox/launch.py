@@ -1,5 +1,6 @@
 """The launch of a shell command as a value, so that a sandbox can wrap it."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,19 +37,47 @@ class Launch(Struct, frozen=True):
     clean_up: Callable[[], None] | None = None
 
 
+class StartReport:
+    """Says after the end whether a program began at all: bubblewrap writes down how one ended that did, and its own exit code is no program's.
+
+    Where a sandbox has no such report, a program that did not begin has the exit code 126. Close it.
+    """
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+
+    def awaited(self) -> int:
+        """Return a descriptor to hand on, which is written to (bubblewrap's `--json-status-fd`). Raises OSError."""
+        self._descriptor = os.memfd_create("ybs-start")
+        return os.dup(self._descriptor)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the program began; it is asked once that has ended."""
+        return self._descriptor < 0 or b'"exit-code"' in os.pread(self._descriptor, 4096, 0)
+
+    def close(self) -> None:
+        """Forget it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
 class Access(Struct, frozen=True, kw_only=True):
     """What a program is given in the sandbox beside the project: `shown` files and folders to read, `declared` variables.
 
     `is_command`: it has the network where the person opened that for all commands, which says nothing of hooks, tools and servers. `is_alone`:
     its home folder and its temporary files are those of this start, so it loads nothing that a command or another program left there.
+    `is_persons`: a program of the person's own or of a plugin, from which the project's settings hide nothing. `report` is told whether it began.
     """
 
     network: bool = False
     is_command: bool = False
     read_only: bool = False
     is_alone: bool = False
+    is_persons: bool = False
     shown: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
+    report: StartReport | None = None
 
 
 #: Nothing but the project.

@@ -37,6 +37,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     the home that nobody else has until that is closed, and what it writes goes with that. `shown` may be read, and `own`, which lies in
     a folder of ybs's, `writable` changed, `declared` are variables. `lent` are files of the person's home folder that hold a login: it finds
     them at their places in its own home, and may change them, although no other program sees them. Without a `start` it begins in the project, where it sees that.
+    From one that `is_persons` the project's settings hide nothing.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     lent: tuple[Path, ...] = ()
     declared: Mapping[str, str] = {}
     start: Start | None = None
+    is_persons: bool = False
     until: ExitStack | None = None
 
 
@@ -120,9 +122,7 @@ def start_resident(
         host, project, blocked
     ):  # the home folder, say: nobody works in it, and nobody sees it
         resident = replace(resident, project="none")
-    start = resident.start or Start(folder=project, environ=host.environ, is_apart=False)
-    if start.is_apart:
-        resident = replace(resident, own=(*resident.own, start.folder))
+    start = resident.start or Start(folder=project, environ=host.environ)
     lent = _lend(resident.lent, host.home, Path(kept.home))
     places = _places(host, project, resident, blocked, kept.work, start.environ)
     places = replace(places, writable=(*places.writable, *lent))

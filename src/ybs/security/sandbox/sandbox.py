@@ -78,7 +78,8 @@ def _holds_something(folder: Path) -> bool:
 class Sandbox(Starter):
     """Starts the session's commands in the best sandbox that this machine has.
 
-    `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all.
+    `folders` may be written beside the project, `blocked` paths stay hidden, `is_open` opens the network for all. Those of them that are
+    `blocked_by_project` are not hidden from programs of the person's: else a clone takes away what a guard of theirs reads or runs.
     `is_off`: the person turned the sandbox off, for this run, in their own settings or in the session. `outputs` is the
     folder where long outputs are kept, once there are any: commands may read them. `is_of_copy`: the folder is a copy of the
     project, for a sub-agent.
@@ -90,6 +91,7 @@ class Sandbox(Starter):
         folder: Path,
         *,
         blocked: Sequence[str] = (),
+        blocked_by_project: Sequence[str] = (),
         folders: Sequence[Path] = (),
         outputs: Path | None = None,
         is_open: bool = False,
@@ -99,6 +101,7 @@ class Sandbox(Starter):
     ) -> None:
         self._host, self._folder = host, folder
         self._blocked, self.is_open = blocked, is_open
+        self._persons_blocked = [each for each in blocked if each not in blocked_by_project]
         #: Both are for the person to change at any time.
         self.is_off = is_off
         self._outputs = outputs
@@ -124,7 +127,7 @@ class Sandbox(Starter):
 
             return Open([str(folder) for folder in (self._folder, *self._folders)])
         if self._backend is None:
-            self._backend = self._choose()
+            self._backend = self._choose(self._blocked)
         return self._backend
 
     @backend.setter
@@ -132,11 +135,11 @@ class Sandbox(Starter):
         """Use this one instead of the best that this machine has."""
         self._backend = backend
 
-    def _choose(self) -> "Backend":
+    def _choose(self, blocked: Sequence[str]) -> "Backend":
         from ybs.security.sandbox.choice import choose
 
         try:
-            return choose(self._places(), self._private_folder(), self.shared_network)
+            return choose(self._places(blocked), self._private_folder(), self.shared_network)
         except Refused as error:
             return Backend(str(error), error.remedies)
 
@@ -224,7 +227,7 @@ class Sandbox(Starter):
             self._start_other()
         if access.is_command and self.is_open and not access.read_only:
             access = replace(access, network=True)
-        return self._showing(access.shown).launch(command, folder, environ, access)
+        return self._showing(access).launch(command, folder, environ, access)
 
     def start_resident(self, resident: "Resident") -> "Launch":
         """Return what starts a program that runs beside the session. Raises Refused and OSError."""
@@ -238,7 +241,7 @@ class Sandbox(Starter):
             self._host,
             self._folder,
             resident,
-            blocked=self._blocked,
+            blocked=self._persons_blocked if resident.is_persons else self._blocked,
             private=private,
             may_reuse=self.backend.name == "bubblewrap",
         )
@@ -261,14 +264,17 @@ class Sandbox(Starter):
         """Return whether such a program runs, or was started since there were so many."""
         return self._has_servers or self.started_others != since
 
-    def _showing(self, paths: Sequence[Path]) -> "Backend":
-        """Return the sandbox in use, with more to read in it."""
-        places = self.backend.places
-        if not paths or places is None:
-            return self.backend
+    def _showing(self, access: Access) -> "Backend":
+        """Return the sandbox in use, with more to read in it, and for a program of the person's with what only the project's settings hide."""
+        backend = self.backend
+        if access.is_persons and len(self._persons_blocked) < len(self._blocked):
+            backend = backend if self.is_off else self._choose(self._persons_blocked)
+        places = backend.places
+        if not access.shown or places is None:
+            return backend
         from ybs.security.sandbox.choice import choose
 
-        more = filter(None, (led_to(path, places.writable) for path in paths))
+        more = filter(None, (led_to(path, places.writable) for path in access.shown))
         shown = (*places.readable, *more)
         return choose(replace(places, readable=shown), self._private_folder(), self.shared_network)
 
@@ -439,11 +445,10 @@ class Sandbox(Starter):
             return False
         return True
 
-    def _places(self) -> "Places":
+    def _places(self, blocked: Sequence[str]) -> "Places":
         """Return what is shown in the sandbox; folders that no sandbox may open are left out."""
         from ybs.security.sandbox.places import see, switched_on
 
-        blocked = self._blocked
         readable = [path for path in switched_on(self._host.environ) if self.may_show(path)]
         places = see(self._host, self._folder, readable=readable, blocked=blocked)
         opened: list[Path] = []
@@ -451,7 +456,7 @@ class Sandbox(Starter):
             try:
                 see(self._host, self._folder, writable=[folder], blocked=blocked)
             except Refused:
-                self.left_out.append(folder)
+                self.left_out += [folder] if folder not in self.left_out else []
             else:
                 opened += [folder] if folder.is_dir() else []
         if opened:

@@ -74,6 +74,8 @@ class ProgramResult(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     #: Why it did not start in the project, where that may be the reason.
     why_apart: str = ""
+    #: False where the sandbox failed before the program began: the exit code is not its own.
+    has_begun: bool = True
 
 
 def command_of(program: Program, environ: Mapping[str, str]) -> list[str]:
@@ -132,7 +134,7 @@ async def run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
 
 async def _run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
     shells, own_programs = workspace.shells, workspace.own_programs
-    start = await asyncio.to_thread(own_programs.start, "tools", job.cwd)
+    start = await asyncio.to_thread(own_programs.start, job.cwd, in_sandbox=workspace.has_sandbox)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace, start))
     output = CommandOutput(MOST_CHARS)
     command = ShellCommand(
@@ -196,9 +198,9 @@ def _launch(job: ProgramRun, workspace: Workspace, start: Start) -> Launch:
         network=needs.network,
         read_only=needs.project == "read",
         is_alone=True,
+        is_persons=not job.program.is_projects,
         shown=(
             *shown_to(job.program, needs, workspace),
-            *([start.folder] if start.is_apart else []),
             *([job.program.path.parent] if job.program.in_project else []),
         ),
         declared=with_git_setting(

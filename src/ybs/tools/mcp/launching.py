@@ -115,6 +115,7 @@ def resident_of(
         writable=tuple(writable),
         declared=with_git_setting({**registries, **where, **server.env}),
         start=start,
+        is_persons=not server.is_projects,
     )
 
 

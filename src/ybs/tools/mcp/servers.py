@@ -23,7 +23,7 @@ from ybs.core.leases import Leases
 from ybs.core.ports import Confirm, Effect, Preview, Tool, ToolOutput, ToolSpec
 from ybs.core.remedies import Remedy
 from ybs.core.time_limits import time_limit
-from ybs.security.own_programs import APART, Start, start_folder
+from ybs.security.own_programs import APART, Start
 from ybs.security.policy.policy import Subject
 from ybs.security.sandbox.copied_homes import is_ready, mark_ready, mark_unready
 from ybs.security.sandbox.launch import Launch
@@ -246,9 +246,8 @@ class Servers:
         named = f"{key.rpartition('-')[0]}-*"
         self._pins.forget(server)
         self.logout(server)
-        for kept in (home_of(host, key).parent, start_folder(host, key).parent):
-            for folder in kept.glob(named):
-                rmtree(folder, ignore_errors=True)
+        for folder in home_of(host, key).parent.glob(named):
+            rmtree(folder, ignore_errors=True)
 
     def needs_of(self, server: Server) -> str:
         """Return in a few words what a server is given beside reading the project, as the sandbox is now."""
@@ -429,7 +428,7 @@ class Servers:
         return found.seen(server.project)
 
     def _start_of(self, server: Server) -> Start:
-        return self._workspace.own_programs.start(key_of(server), server.starts_in)
+        return self._workspace.own_programs.start(server.starts_in, in_sandbox=server.is_held)
 
     def _eliciting(self, server: Server) -> Any:
         async def elicit(message: str, schema: dict[str, Any]) -> dict[str, Any] | None:

@@ -80,10 +80,16 @@ def lent(path: str) -> Generator[bool]:
 
 
 @asynccontextmanager
-async def paused(paths: Collection[str], *, may_pause: bool = True) -> AsyncGenerator[Pause]:
-    """Pause the commands that may change what paths lead to, until this ends. Without `may_pause` none of them may run."""
+async def paused(
+    paths: Collection[str], *, may_pause: bool = True, may_begin: bool = False
+) -> AsyncGenerator[Pause]:
+    """Pause the commands that may change what paths lead to, until this ends. Without `may_pause` none of them may run.
+
+    With `may_begin` others may begin meanwhile, as one does that itself waits for nothing but those that run now.
+    """
+    leased = () if may_begin else paths
     with _lock:
-        _leased.extend(paths)
+        _leased.extend(leased)
     taken: list[_Command] = []
     work: asyncio.Future[bool] | None = None
     try:
@@ -95,7 +101,7 @@ async def paused(paths: Collection[str], *, may_pause: bool = True) -> AsyncGene
         yield Pause(await asyncio.shield(work), len(commands))
     finally:
         # Also where who waits here is cancelled once more.
-        await asyncio.shield(asyncio.ensure_future(_end(paths, work, taken)))
+        await asyncio.shield(asyncio.ensure_future(_end(leased, work, taken)))
 
 
 async def _end(
