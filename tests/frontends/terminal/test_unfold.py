@@ -79,7 +79,7 @@ def test_a_long_message_of_a_tool_that_failed_is_drawn_whole() -> None:
 
 def test_a_line_that_was_cut_is_drawn_whole_and_the_file_with_everything_is_named() -> None:
     page = Page()
-    display = {"stdout": "x" * 200, "exit_code": 0, "output_file": "/tmp/out.txt"}
+    display = {"stdout": "x" * 200, "exit_code": 0, "output_file": "/nonexistent/out.txt"}
     page.draw(started(command="cat a"), ran(display=display))
     whole = unfolded(page)
     assert whole.count("x") == 200 + len("txt") - 2
