@@ -33,14 +33,14 @@ class Keeping:
 
     def __init__(self, environment: ToolEnvironment) -> None:
         self.checkpoints = Checkpoints(environment.roots, "session-1", may_write=True)
-        self.paths: list[Path] = []
+        self.paths: list[str] = []
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Keep what is about to change."""
         self.paths += paths
         await self.checkpoints.before_change(effect, paths)
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """See what has changed."""
         await self.checkpoints.after_change()
 

@@ -235,8 +235,8 @@ async def test_what_git_ignores_stays_behind_unless_a_tool_wrote_it(copies: Copi
     write(overlay.folder, "run.log")
     write(overlay.folder, "build/out.o")
     write(overlay.folder, ".env", "A=1\n")
-    await overlay.hook.before_change(DELEGATE, "write", [overlay.folder / ".env"])
-    await overlay.hook.after_change(DELEGATE, "write", [overlay.folder / ".env"])
+    await overlay.hook.before_change(DELEGATE, "write", [f"{overlay.folder}/.env"])
+    await overlay.hook.after_change(DELEGATE, "write", [f"{overlay.folder}/.env"])
     merged = await copies.merge(overlay)
     assert merged.paths == (".env",)
     assert merged.left == ("build/", "run.log")
@@ -271,7 +271,7 @@ async def test_a_folder_that_git_ignores_only_in_the_copy_is_named(copies: Copie
     for path in ("out/a.txt", "out/tool.txt", "out/new.txt", "out/made.txt", "x.txt"):
         write(overlay.folder, path, "2\n")
     for path in ("out/tool.txt", "out/made.txt"):
-        await overlay.hook.after_change(DELEGATE, "write", [overlay.folder / path])
+        await overlay.hook.after_change(DELEGATE, "write", [f"{overlay.folder}/{path}"])
     merged = await copies.merge(overlay)
     assert merged.left == ("out/", "x.txt")
     assert merged.paths == (".gitignore", "out/made.txt", "out/tool.txt")

@@ -159,7 +159,7 @@ async def test_the_person_is_told_what_of_a_merge_cannot_be_undone(
             raise Refused("a was replaced just now")
         return judge(name, **how)
 
-    async def keeps(call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def keeps(call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(roots, "judge", refuse)
             await keep(call, effect, paths)
@@ -536,5 +536,5 @@ async def test_a_hook_that_fails_is_told_and_the_merge_goes_on(copies: Copies) -
     merged = await copies.merge(overlay)
     assert merged.notes == ("the person cannot undo this: the disk is full",)
     assert "the person cannot undo this" in merged.text
-    await after_change([overlay.hook], DELEGATE, "execute", [overlay.folder / "a"])
+    await after_change([overlay.hook], DELEGATE, "execute", [f"{overlay.folder}/a"])
     assert overlay.hook.paths == set()

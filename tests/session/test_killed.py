@@ -35,7 +35,9 @@ def play(project: Path) -> Play:
 
 async def edit(play: Play, path: str, content: str | None) -> None:
     """Let a tool write or delete a file."""
-    await play.checkpoints.before_change("write" if content else "delete", [play.project / path])
+    await play.checkpoints.before_change(
+        "write" if content else "delete", [f"{play.project}/{path}"]
+    )
     file = play.project / path
     file.parent.mkdir(exist_ok=True)
     file.unlink() if content is None else file.write_text(content)
@@ -87,7 +89,7 @@ async def test_a_tool_that_was_killed_at_work_is_undone_and_a_change_since_is_a_
     (play.project / "a").write_text("1")
     (play.project / "b").write_text("1")
     await edit(play, "a", "2")
-    await play.checkpoints.before_change("write", [play.project / "b"])
+    await play.checkpoints.before_change("write", [f"{play.project}/b"])
     (play.project / "b").write_text("2")
     (play.project / "a").write_text("mine")
     left = await after_a_kill(play)
@@ -106,7 +108,7 @@ async def test_a_note_that_broke_off_in_its_last_byte_costs_nothing_of_what_was_
     (play.project / "a").write_text("1")
     (play.project / "b").write_text(b)
     await edit(play, "a", "2")
-    await play.checkpoints.before_change("write", [play.project / "b"])
+    await play.checkpoints.before_change("write", [f"{play.project}/b"])
     (note,) = notes(play.project)
     os.truncate(note, note.stat().st_size - 1)  # killed before the tool began
     (play.project / "b").write_text("mine")

@@ -31,7 +31,9 @@ class Play:
         """Play a turn: by a command, or by a tool that names these paths."""
         self.checkpoints.begin()
         if tools:
-            await self.checkpoints.before_change("write", [self.project / each for each in tools])
+            await self.checkpoints.before_change(
+                "write", [f"{self.project}/{each}" for each in tools]
+            )
         else:
             await self.checkpoints.before_change("execute", ())
         act()
@@ -181,9 +183,9 @@ async def test_git_and_blocked_places_are_in_no_checkpoint(play: Play):
 
     assert await play.turn(act) is None
     with pytest.raises(Refused):
-        await play.checkpoints.before_change("write", [play.project / ".git/config"])
+        await play.checkpoints.before_change("write", [f"{play.project}/.git/config"])
     with pytest.raises(Refused):
-        await play.checkpoints.before_change("write", [play.project.parent / "elsewhere"])
+        await play.checkpoints.before_change("write", [f"{play.project.parent}/elsewhere"])
 
 
 async def test_no_repository_is_in_a_checkpoint_nor_in_the_way_of_an_undo(play: Play):
@@ -258,7 +260,7 @@ async def test_a_project_too_large_is_said_once_and_tools_can_still_be_undone(
     for number in range(4):
         play.checkpoints.begin()
         await play.checkpoints.before_change("execute", ())
-        await play.checkpoints.before_change("edit", [play.project / "a"])
+        await play.checkpoints.before_change("edit", [f"{play.project}/a"])
         (play.project / "a").write_text(f"2{number}")
         (play.project / "b").write_text(f"2{number}")
         kept = await play.checkpoints.end()
@@ -341,7 +343,7 @@ async def test_a_second_look_too_large_keeps_what_tools_changed(
     play.checkpoints.begin()
     await play.checkpoints.before_change("execute", ())
     a.write_text("2")
-    await play.checkpoints.before_change("write", [play.project / "a", play.project / "d/new"])
+    await play.checkpoints.before_change("write", [f"{play.project}/a", f"{play.project}/d/new"])
     monkeypatch.setattr(scan, "MOST_PATHS", 0)
     (play.project / "d").mkdir()
     (play.project / "d" / "new").write_text("x")

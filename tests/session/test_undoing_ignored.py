@@ -332,7 +332,7 @@ async def test_an_undo_says_of_which_added_folder_it_only_looks_at_the_project(p
     effects: list[Effect] = ["execute", "write"]
     for effect in effects:
         checkpoints.begin()
-        await checkpoints.before_change(effect, [project / "a.txt"])
+        await checkpoints.before_change(effect, [f"{project}/a.txt"])
         (project / "a.txt").write_text(effect)
         turn = await checkpoints.end()
         assert turn is not None

@@ -45,7 +45,7 @@ class Play:
 
     async def tool(self, path: str, text: str) -> None:
         """Let a tool write a file that it names."""
-        await self.checkpoints.before_change("write", (self.project / path,))
+        await self.checkpoints.before_change("write", (f"{self.project}/{path}",))
         self.write(f"{path}={text}")
         await self.checkpoints.after_change()
 

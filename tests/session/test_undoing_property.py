@@ -28,7 +28,7 @@ async def _turn(
         if act.is_tool:
             try:
                 effect = "write" if act.kind == "write" else "delete"
-                await checkpoints.before_change(effect, [project / act.path])
+                await checkpoints.before_change(effect, [f"{project}/{act.path}"])
             except ToolError:
                 continue  # a path that leads out; the tool would refuse it too
         else:

@@ -203,7 +203,7 @@ async def test_restoring_names_the_files_and_is_asked_about_in_every_mode(pit, m
     assert question.warnings == ("throws away changes that are not committed, in a.txt, b.txt",)
     assert question.grant == ""
     assert question.preview.body == "a.txt  +1 -1\nb.txt  +1 -1"
-    assert hook.before == [("delete", (pit.top / "a.txt", pit.top / "b.txt"))]
+    assert hook.before == [("delete", (f"{pit.top}/a.txt", f"{pit.top}/b.txt"))]
     assert lines_of(pit, "status", "--porcelain") == ["?? new.txt"]
     assert "delete_file" in await bench.fails("git", action="restore", paths=["new.txt"])
     assert "what to restore" in await bench.fails("git", action="restore")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -117,7 +116,7 @@ async def test_a_call_that_is_cancelled_while_hooks_look_at_what_it_left_has_its
     class Looking(CallHook):
         looked = False
 
-        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
             task.cancel()
             await asyncio.sleep(0)
             self.looked = True

@@ -26,11 +26,11 @@ class Looking(RecordedHook):
         self._file = file
         self.seen: list[bool] = []
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         await super().before_change(call, effect, paths)
         self.seen.append(self._file.exists())
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         await super().after_change(call, effect, paths)
         self.seen.append(self._file.exists())
 
@@ -48,7 +48,7 @@ async def test_a_change_is_announced_with_its_paths_before_and_after_it_is_made(
     await bench.ok("read_file", path="a.txt")
     await bench.ok("edit_file", path="a.txt", old_text="one", new_text="two")
     await bench.ok("delete_file", path="a.txt")
-    paths = (project / "a.txt",)
+    paths = (f"{project}/a.txt",)
     assert hook.before == [("write", paths), ("edit", paths), ("delete", paths)]
     assert hook.after == hook.before
     assert hook.seen == [False, True, True, True, True, False]
@@ -94,7 +94,7 @@ async def test_a_failure_before_the_change_is_a_note_and_the_tool_and_the_other_
     failing.error = ValueError("odd")
     answered = await bench.ok("write_file", path="b", content="b")
     assert "cannot undo this: keeping the files failed" in answered.output
-    assert other.before == other.after == [("write", (project / name,)) for name in "ab"]
+    assert other.before == other.after == [("write", (f"{project}/{name}",)) for name in "ab"]
 
 
 async def test_a_hook_says_by_itself_what_its_failure_means():
@@ -111,12 +111,10 @@ async def test_hooks_run_in_order_before_a_change_and_in_reverse_after_it():
         def __init__(self, name: str) -> None:
             self.name = name
 
-        async def before_change(
-            self, call: ToolCall, effect: Effect, paths: Sequence[Path]
-        ) -> None:
+        async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
             order.append(f"{self.name} before {call.name}")
 
-        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
             order.append(f"{self.name} after {call.name}")
 
     await run_odd(OddWriter(act), Named("one"), Named("two"))
@@ -142,7 +140,7 @@ async def test_a_call_that_is_cancelled_twice_is_looked_at_to_the_end():
         return FINE
 
     class Slow(CallHook):
-        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+        async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
             looking.set()
             await go_on.wait()
             done.append(effect)

@@ -74,10 +74,10 @@ class NamedFiles:
             self._agreed[question.call.id] = question
         return answer
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Wait for what becomes of it."""
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what a tool left at the paths that it names."""
         question = self._agreed.pop(call.id, None)
         if effect in _CHANGING:
@@ -95,11 +95,11 @@ class NamedFiles:
         return _content(state) == _content(change.after) and read.issuperset(warnings)
 
     def _note(
-        self, call: ToolCall, effect: Effect, paths: Sequence[Path], question: Question | None
+        self, call: ToolCall, effect: Effect, paths: Sequence[str], question: Question | None
     ) -> None:
         given = msgspec.json.decode(call.arguments, type=dict[str, Any])
         top, is_gone = path_in(self._roots.folder, ""), effect == "delete"
-        found = {str(path)[len(top) :]: path for path in paths}
+        found = {path[len(top) :]: Path(path) for path in paths}
         for name, path in found.items():
             texts = set[str]() if is_gone else texts_after(given, path, self._roots)
             self._allowed[name] = {("file", digest_of(each.encode())) for each in texts}

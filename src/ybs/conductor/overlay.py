@@ -64,7 +64,7 @@ class TakingOver:
     async def do(self, call: ToolCall) -> None:
         """Bring the changes to the project; `call` is the one that they belong to."""
         origin, hooks = self._origin, self._origin.hooks
-        paths = [Path(origin.path(each.path)) for each in self.done]
+        paths = [origin.path(each.path) for each in self.done]
         if not paths:
             return
         self.notes = await before_change(hooks, call, "write", paths)

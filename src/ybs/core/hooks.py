@@ -1,7 +1,6 @@
 """Hooks around a tool call."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Raw, Struct
@@ -21,13 +20,13 @@ class CallHook(Protocol):
     #: What it means where `before_change` fails, as the model and the person read it.
     loss: str = "a hook failed"
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
-        """Prepare for a change that is about to be made; `paths` are those that are known: whole, with links resolved, as the tool uses them.
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Prepare for a change that is about to be made; `paths` are those that are known, whole as the tool will use them.
 
         Where it raises, the later hooks and the tool run all the same, and the model reads `loss` and the error.
         """
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what the call left, however it ended. It runs to its end; what it raises is ignored."""
 
 

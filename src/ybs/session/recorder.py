@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -153,7 +152,7 @@ class TurnRecorder(TurnHook):
         """Note that a turn begins; nothing is looked at before something changes."""
         self._emit, self._is_changing = emit, False
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Keep what a call is about to change, and what git says before."""
         del call
         if self._emit is None:
@@ -180,7 +179,7 @@ class TurnRecorder(TurnHook):
             self.checkpoints.begin()
             self.committer.forget()
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Record the changes of a call; changes made after this point do not belong to the turn."""
         del call
         if self._emit is None:

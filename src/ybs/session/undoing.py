@@ -170,7 +170,7 @@ class Checkpoints:
         if self._may_write:
             self._keeper.begin()
 
-    async def before_change(self, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, effect: Effect, paths: Sequence[str]) -> None:
         """Keep what a tool is about to change. Raises ToolError.
 
         What runs commands, or does not say what it changes, may change anything: all of the project is kept.
@@ -312,7 +312,7 @@ class Checkpoints:
         """Return how the project is walked through, and what ends that early."""
         return (lambda: listings(self._roots, deadline)), (lambda: deadline.is_over)
 
-    def _keep(self, paths: Sequence[Path]) -> None:
+    def _keep(self, paths: Sequence[str]) -> None:
         """Keep each path as it is: a tool has followed the links by then, and a merge changes the links themselves.
 
         One that may not be written is left out alone. Raises Refused for it, once the others are kept.
@@ -320,7 +320,7 @@ class Checkpoints:
         refused: list[str] = []
         for path in paths:
             try:
-                real = self._roots.judge(str(path), is_write=True, is_link_followed=False)
+                real = self._roots.judge(path, is_write=True, is_link_followed=False)
             except Refused as error:
                 refused.append(str(error))
             else:

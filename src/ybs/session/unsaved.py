@@ -71,7 +71,7 @@ class Unsaved(TurnHook):
     def __init__(self) -> None:
         self._editors: list[OpenEditor] = []
         self._roots_now: Callable[[], Roots] | None = None
-        self._changing: dict[str, Sequence[Path]] = {}
+        self._changing: dict[str, list[Path]] = {}
 
     def open_in(self, roots: Callable[[], Roots]) -> None:
         """Read and save below the folders that this returns, those of the session."""
@@ -134,15 +134,15 @@ class Unsaved(TurnHook):
         del call, paths
         return CallVerdict()
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Save what the editor holds of the files that are about to be changed.
 
         Where the person has gone on typing since the change was worked out, it is left as it is: the tool sees that and changes nothing.
         """
         if self.roots is None or effect not in ("write", "edit"):
             return
-        self._changing[call.id] = paths
-        for path in paths:
+        self._changing[call.id] = changing = [*map(Path, paths)]
+        for path in changing:
             before = self.roots.unsaved.get(path)
             await self.look(path)
             if before is not None and self.roots.unsaved.get(path) == before:

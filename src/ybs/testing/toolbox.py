@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from msgspec import Raw, Struct
@@ -129,19 +128,19 @@ class RecordedHook(CallHook):
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
-        self.before: list[tuple[Effect, tuple[Path, ...]]] = []
-        self.after: list[tuple[Effect, tuple[Path, ...]]] = []
+        self.before: list[tuple[Effect, tuple[str, ...]]] = []
+        self.after: list[tuple[Effect, tuple[str, ...]]] = []
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Record what is about to change."""
         self._record(self.before, effect, paths)
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Record what has changed."""
         self._record(self.after, effect, paths)
 
     def _record(
-        self, told: list[tuple[Effect, tuple[Path, ...]]], effect: Effect, paths: Sequence[Path]
+        self, told: list[tuple[Effect, tuple[str, ...]]], effect: Effect, paths: Sequence[str]
     ) -> None:
         told.append((effect, tuple(paths)))
         if self.error is not None:

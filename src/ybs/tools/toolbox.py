@@ -6,7 +6,6 @@ It never raises: whatever goes wrong becomes a result that the model reads. Only
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
@@ -93,8 +92,8 @@ class CheckedCall(Struct, frozen=True):
         return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
 
     @property
-    def touched(self) -> tuple[Path, ...]:
-        """The paths that the tool will use, as far as it says: hooks are not handed a text that they would have to read in a way of their own."""
+    def touched(self) -> Sequence[str]:
+        """The whole paths that the tool will use, as far as it says: hooks need not find out anew what a text of a model means."""
         return () if self.subject.named is None else self.subject.named.used
 
 

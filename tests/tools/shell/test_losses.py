@@ -243,7 +243,7 @@ async def test_what_the_last_look_has_seen_is_not_looked_for_again(
     assert not said("rm app.log")
     assert looks == [roots]
     checkpoints.begin()
-    await checkpoints.before_change("write", [planted / "new.txt"])
+    await checkpoints.before_change("write", [f"{planted}/new.txt"])
     (planted / "new.txt").write_text("x")
     assert not said("rm new.txt")
     assert looks == [roots]

@@ -139,7 +139,7 @@ class _Beginning(TurnHook):
         if self._note is not None:
             await self._note()
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Have the transcript kept."""
         del call, effect, paths
         await self.kept()

@@ -7,7 +7,6 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, TextIO, TypeAlias
 
 import anyio
@@ -174,12 +173,12 @@ class AutorunNotices(CallHook):
         self._watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)
         self._emit = emit
 
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what is there before a command, and after a hook or a server."""
         del call, paths
         await (self._watch.before if effect == "execute" else self._watch.end_turn)(self._emit)
 
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[Path]) -> None:
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Name what a command has left."""
         del call
         if effect == "execute":

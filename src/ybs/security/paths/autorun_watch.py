@@ -73,7 +73,7 @@ class AutorunWatch:
         if self._had_jobs or self._sandbox.has_started_others(since=self._known_starts):
             await self.before(emit)
 
-    def accept(self, paths: Iterable[str | Path]) -> None:
+    def accept(self, paths: Iterable[str]) -> None:
         """Take it that a file tool, whose change was judged, left files as they are."""
         folder = self._roots.folder
         self._sandbox.autorun_files.accept(os.path.realpath(folder / path) for path in paths)

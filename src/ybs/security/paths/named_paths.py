@@ -30,9 +30,9 @@ class NamedPaths:
         self._known: dict[str, bool] = {}
 
     @property
-    def used(self) -> tuple[Path, ...]:
-        """Each path as it is used."""
-        return tuple(used for _, used in self._named)
+    def used(self) -> tuple[str, ...]:
+        """Each path as it is used, whole."""
+        return tuple(str(used) for _, used in self._named)
 
     @cached_property
     def _paths(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -19,7 +18,7 @@ HOOK_SECONDS = 60.0
 
 
 async def before_change(
-    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[Path]
+    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[str]
 ) -> tuple[str, ...]:
     """Run the hooks before a change; return a note for each that failed."""
     notes: list[str] = []
@@ -33,7 +32,7 @@ async def before_change(
 
 
 async def after_change(
-    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[Path]
+    hooks: Sequence[CallHook], call: ToolCall, effect: Effect, paths: Sequence[str]
 ) -> None:
     """Run the hooks after a change, the last one first. That is done to its end, also where it is cancelled meanwhile."""
 
