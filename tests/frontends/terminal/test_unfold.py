@@ -79,11 +79,11 @@ def test_a_long_message_of_a_tool_that_failed_is_drawn_whole() -> None:
 
 def test_a_line_that_was_cut_is_drawn_whole_and_the_file_with_everything_is_named() -> None:
     page = Page()
-    display = {"stdout": "x" * 200, "exit_code": 0, "output_file": "/nonexistent/out.txt"}
+    display = {"stdout": "x" * 200, "exit_code": 0, "output_file": "/missing/out.txt"}
     page.draw(started(command="cat a"), ran(display=display))
     whole = unfolded(page)
     assert whole.count("x") == 200 + len("txt") - 2
-    assert "(all of it: /tmp/out.txt)" in whole
+    assert "(all of it: /missing/out.txt)" in whole
 
 
 def test_a_command_that_hands_over_nothing_is_drawn_as_far_as_it_was_seen() -> None:
