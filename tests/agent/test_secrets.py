@@ -125,14 +125,17 @@ async def test_where_nobody_can_be_asked_the_persons_secrets_are_masked_with_a_w
     assert [told.level for told in events.of(Noticed) if "your message" in told.text] == ["warning"]
 
 
+def run_git(project: Path, *arguments: str) -> str:
+    git = ["git", "-C", str(project), *arguments]
+    return subprocess.run(git, check=True, capture_output=True, text=True).stdout
+
+
 def committed(project: Path, *, branch: str, message: str) -> None:
     """Make a repository with one empty commit."""
-    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b"]
-    for arguments in (
-        ["init", "-q", "-b", branch],
-        ["commit", "-q", "--allow-empty", "-m", message],
-    ):
-        subprocess.run([*git, *arguments], check=True)
+    run_git(project, "init", "-q", "-b", branch)
+    for name, value in (("user.name", "a"), ("user.email", "a@b")):
+        run_git(project, "config", name, value)
+    run_git(project, "commit", "-q", "--allow-empty", "-m", message)
 
 
 @pytest.mark.integration
@@ -141,16 +144,13 @@ async def test_a_commit_keeps_no_secret_whatever_the_model_calls_the_tool(
     project: Path, name: str
 ) -> None:
     committed(project, branch="main", message="begin")
-    for key, value in (("user.name", "a"), ("user.email", "a@b")):
-        subprocess.run(["git", "-C", str(project), "config", key, value], check=True)
     (project / "a").write_text("1")
     script = [call(name, action="commit", paths=["a"], text=f"use {TOKEN}"), "done"]
     async with OpenAIServer(script) as server:
         session, _ = opened(project, server, mode="bypass")
         async with session:
             await session.send("commit it")
-    log = ["git", "-C", str(project), "log", "-1", "--format=%s"]
-    said = subprocess.run(log, check=True, capture_output=True, text=True).stdout
+    said = run_git(project, "log", "-1", "--format=%s")
     assert re.fullmatch(r"use \[ybs:secret:github-token#\d\]\n", said)
 
 

@@ -13,6 +13,7 @@ from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
 from ybs.commands.usage import UsageShare, measure
 from ybs.core.changes import FileChange
+from ybs.core.cutting import first_words
 from ybs.core.events import ToolFinished as Done
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.core.messages import (
@@ -24,7 +25,6 @@ from ybs.core.messages import (
     Usage,
     UserMessage,
 )
-from ybs.core.wording import first_words
 from ybs.frontends.layout import bar
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.frontends.terminal.words import cells
@@ -252,7 +252,7 @@ def test_figures_stay_short():
     times = [time(seconds) for seconds in (0, 9.94, 9.96, 99.4, 99.6, 7200, 360_000)]
     assert times == ["0.0s", "9.9s", "10s", "99s", "2m", "2h", "100h"]
     assert [bar(share, 2) for share in (0, 0.001, 0.5, 1, 7)] == ["", "▏", "█", "██", "██"]
-    assert first_words("a\n b" + "c" * 50, 6) == "a bcc…"
+    assert first_words("a\n b" + "c" * 50, 6) == "a…"
     assert [number_in(text) for text in ("7", "0", "-1", "²", "12345", "")] == [7, 0, 0, 0, 0, 0]
 
 

@@ -5,7 +5,15 @@ import re
 import pytest
 
 from rows import every_row
-from ybs.core.cutting import LONGEST_WORD, from_word, up_to_word, whole_words
+from ybs.core.cutting import (
+    LONGEST_WORD,
+    first_words,
+    from_word,
+    last_words,
+    shortened,
+    up_to_word,
+    whole_words,
+)
 
 
 @every_row(
@@ -45,3 +53,30 @@ def test_of_an_end_that_may_go_on_half_stays() -> None:
 
 def test_a_text_that_fits_is_whole() -> None:
     assert (whole_words("one two", 7), whole_words("one two", 6)) == ("one two", "one ")
+
+
+@every_row(
+    ("text", "most", "shown"),
+    [
+        ("a b\n c", 5, "a b c"),
+        ("a b\n c", 4, "a b…"),
+        ("a" + " " * 40 + "b", 6, "a b"),
+        ("abcd efgh", 6, "abcd…"),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本 語", 6, "日本…"),
+        ("é" * 5, 5, "é" * 5),
+        ("é" * 7, 5, "…"),
+        ("is " + "é" * 7, 9, "is…"),
+        ("日a", 2, "…"),
+    ],
+)
+def test_the_beginning_of_a_text_takes_no_more_columns_than_there_are(text, most, shown):
+    assert first_words(text, most) == shown
+
+
+def test_what_was_left_out_is_said_and_no_part_of_a_word_is_left() -> None:
+    assert (shortened("one two", 7), shortened("one two", 6)) == ("one two", "one…")
+    assert shortened("one, two", 7) == "one…"
+    assert shortened("x" * 9, 8) == "…"
+    assert (last_words("one two", 7), last_words("one two", 6)) == ("one two", " two")

@@ -1,5 +1,5 @@
 from rows import every_row
-from ybs.core.wording import first_words, listed, plural
+from ybs.core.wording import listed, plural
 
 
 @every_row(
@@ -21,22 +21,3 @@ def test_many_names_are_told_in_part():
     assert listed(["a"]) == "a"
     assert listed("abcde") == "a, b, c, d, e"
     assert listed("abcdef", 4) == "a, b, c, d and 2 more"
-
-
-@every_row(
-    ("text", "most", "shown"),
-    [
-        ("a b\n c", 5, "a b c"),
-        ("a b\n c", 4, "a b…"),
-        ("a" + " " * 40 + "b", 6, "a b"),
-        ("abcd efgh", 6, "abcd…"),
-        ("日本語", 6, "日本語"),
-        ("日本語", 5, "日本…"),
-        ("日本 語", 6, "日本…"),
-        ("é" * 5, 5, "é" * 5),
-        ("é" * 7, 5, "éééé…"),
-        ("日a", 2, "…"),
-    ],
-)
-def test_the_beginning_of_a_text_takes_no_more_columns_than_there_are(text, most, shown):
-    assert first_words(text, most) == shown

@@ -138,16 +138,13 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         sandbox = _sandbox_of(loaded, roots, outputs, (blocked, theirs), permissions, original)
         sandbox.sweep()
 
-        def learn_keys(text: str) -> None:
-            made.secrets.firewall.learn_keys(text)
-
         workspace = Workspace(
             roots,
             shells=_shells_of(roots, sandbox, outputs, incognito, person),
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied, _trusts_added(loaded.host)),
-            learn_keys=learn_keys,
+            learn_keys=lambda text: made.secrets.firewall.learn_keys(text),
             mask=lambda text: made.secrets.firewall.mask(text, "a call of git"),
         )
         elsewhere = original and original.policy.elsewhere(lambda: sandbox.state)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ybs.core.cutting import first_words
 from ybs.core.envelope import MAIN
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.session.reply import Column, Reply, Row, Table
 from ybs.session.session import Session
 

@@ -39,6 +39,7 @@ from ybs.config.template import (
     parse,
     parts_of,
 )
+from ybs.core.cutting import shortened
 from ybs.core.errors import Refused
 from ybs.core.events import Noticed
 from ybs.core.lazy import lazy
@@ -314,5 +315,4 @@ def _hint(said: Mapping[str, Value]) -> str:
 
 
 def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _MOST_SUMMARY else text[: _MOST_SUMMARY - 1] + "…"
+    return shortened(" ".join(text.split()), _MOST_SUMMARY)

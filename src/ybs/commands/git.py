@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
 from ybs.core.events import AssistantSaid
 from ybs.core.messages import Usage, UserMessage
 from ybs.core.ports import Model, Request
 from ybs.core.time_limits import time_limit
-from ybs.core.wording import first_words
 from ybs.session.reply import Reply, TerminalActions
 from ybs.session.session import Session
 

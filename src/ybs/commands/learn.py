@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from ybs.config.host import Host
+from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
-from ybs.core.wording import first_words, listed, plural
+from ybs.core.wording import listed, plural
 from ybs.learning.detector import Cluster
 from ybs.learning.draft import CommandDraft, as_text, draft_of, usual_steps
 from ybs.learning.preferences import Preference

@@ -4,8 +4,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ybs.commands.figures import number_in
+from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.session.reply import Menu, MenuItem, Reply
 from ybs.session.session import Session
 

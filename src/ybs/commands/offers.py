@@ -10,8 +10,8 @@ from ybs.commands.figures import amount
 from ybs.commands.model_choices import whose
 from ybs.commands.router import routing_of
 from ybs.config.addresses import is_loopback
+from ybs.core.cutting import first_words
 from ybs.core.errors import ModelError
-from ybs.core.wording import first_words
 from ybs.providers.catalog import known_models
 from ybs.providers.facts import known
 from ybs.providers.http.client import host_of, port_of

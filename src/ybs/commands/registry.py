@@ -11,6 +11,7 @@ from ybs.commands.command import SlashCommand, is_command
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.table import listed, named
+from ybs.core.cutting import shortened
 from ybs.core.errors import YbsError
 from ybs.security.unicode import printable
 from ybs.session.masking import mask, masked_reply
@@ -224,9 +225,9 @@ def unknown(word: str) -> Reply:
     """Name the commands that are spelled most alike."""
     from difflib import get_close_matches  # only after a typing error
 
-    typed, word = word[1:].lower(), printable(word[:_LONGEST_ECHO])
+    typed, word = word[1:].lower(), printable(shortened(word, _LONGEST_ECHO))
     begun = [each.names[0] for each in listed() if typed and each.names[0].startswith(typed)]
-    near = begun[:3] or get_close_matches(typed[:_LONGEST_ECHO], named(), n=3)
+    near = begun[:3] or get_close_matches(shortened(typed, _LONGEST_ECHO), named(), n=3)
     hint = f"Did you mean {' or '.join('/' + name for name in near)}? " if near else ""
     return Reply.error(f"Unknown command: {word}. {hint}/help lists them all.")
 

@@ -6,9 +6,10 @@ from time import time as now
 from typing import TYPE_CHECKING
 
 from ybs.commands.figures import age, number_in
+from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
 from ybs.core.events import Event, Titled
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.security.incognito import WRITES_NOTHING
 from ybs.security.unicode import printable
 from ybs.session.reply import Menu, MenuItem, Reply, Table

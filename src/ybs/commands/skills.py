@@ -50,7 +50,7 @@ def forked(session: Session, line: str, task: "Task") -> UserMessage:
 
 
 def _list(session: Session) -> Reply:
-    from ybs.tools.listing import shortened
+    from ybs.core.cutting import shortened
 
     skills = session.environment.skills
     rows = Table.of(

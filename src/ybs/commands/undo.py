@@ -7,9 +7,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from ybs.commands.figures import amount, number_in, time
+from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
 from ybs.core.events import FilesChanged
-from ybs.core.wording import first_words, listed, plural
+from ybs.core.wording import listed, plural
 from ybs.session.history import What
 from ybs.session.reply import Menu, MenuItem, Reply, TerminalActions
 from ybs.session.session import Session

@@ -9,8 +9,8 @@ from msgspec import Struct
 from ybs.agent.map_guard import TITLE
 from ybs.commands.figures import amount, percent
 from ybs.context.prompt import FACTS, Section, framed_of
+from ybs.core.cutting import first_words
 from ybs.core.messages import AssistantMessage, Message, Origin, ToolResult, Usage, UserMessage
-from ybs.core.wording import first_words
 from ybs.session.reply import Cell, Column, Reply, Row, Table
 from ybs.session.session import Session
 

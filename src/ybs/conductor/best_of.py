@@ -14,6 +14,7 @@ from ybs.conductor.overlay import Overlay, Seen
 from ybs.conductor.result import Report
 from ybs.conductor.sub_agent import SubAgent
 from ybs.conductor.workplaces import Workplaces
+from ybs.core.cutting import last_words
 from ybs.core.envelope import MAIN
 from ybs.core.errors import ToolError, YbsError
 from ybs.core.events import Emit, Noticed
@@ -183,7 +184,7 @@ class BestOf:
             report.files = ()
             notes += [_NOT_TAKEN] if attempt.seen[0] else []
             if checked is not None and not checked.is_good:
-                notes.append(f"The check printed:\n{checked.output[-_MOST_OUTPUT:]}")
+                notes.append(f"The check printed:\n{last_words(checked.output, _MOST_OUTPUT)}")
         report.notes = (*notes, *report.notes)
 
     def _tell(self, text: str) -> None:

@@ -21,6 +21,7 @@ from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS
 from ybs.config.review import Review
 from ybs.config.schema import Mode
+from ybs.core.cutting import shortened
 from ybs.core.errors import ConfigError
 from ybs.core.wording import listed
 from ybs.security.incognito import Incognito
@@ -187,7 +188,7 @@ def read_kind(data: bytes, place: str, *, is_own: bool = False, plugin: str = ""
     name = name_of(said, place)
     if not _NAME.fullmatch(name):
         raise BadKind(
-            f"{printable(name)[:60]!r} cannot be its name: lower-case letters, digits, - and _"
+            f"{shortened(printable(name), 60)!r} cannot be its name: lower-case letters, digits, - and _"
         )
     description = " ".join(text_of(said, "description").split())
     if not description:
@@ -196,7 +197,7 @@ def read_kind(data: bytes, place: str, *, is_own: bool = False, plugin: str = ""
         raise BadKind("there are no words below its front matter that say what to do")
     return Kind(
         name=f"{plugin}:{name}" if plugin else name,
-        description=printable(description)[:_LONGEST_DESCRIPTION],
+        description=shortened(printable(description), _LONGEST_DESCRIPTION),
         prompt=body.strip(),
         tools=None if (tools := _tools_in(said, "tools")) in ((), _ALL) else tools,
         without=_tools_in(said, "disallowedTools"),
@@ -252,7 +253,9 @@ def _mode_in(said: Mapping[str, Value]) -> BoundMode | None:
     if not word:
         return None
     if word not in _MODES:
-        raise BadKind(f"{printable(word)[:40]!r} is not a mode; there are: {', '.join(_MODES)}")
+        raise BadKind(
+            f"{shortened(printable(word), 40)!r} is not a mode; there are: {', '.join(_MODES)}"
+        )
     return _MODES[word]
 
 
@@ -276,5 +279,5 @@ def _number(said: Mapping[str, Value], key: str) -> float | None:
     except ValueError:
         value = -1.0
     if not 0 < value < 1e9:
-        raise BadKind(f"its `{key}` is {printable(text)[:40]!r}, not a number above 0")
+        raise BadKind(f"its `{key}` is {shortened(printable(text), 40)!r}, not a number above 0")
     return value

@@ -6,9 +6,10 @@ from msgspec import Struct, field
 
 from ybs.conductor.budget import Used
 from ybs.core import events
+from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
 from ybs.core.events import Event
-from ybs.core.wording import first_words, listed, plural
+from ybs.core.wording import listed, plural
 from ybs.tools.calls.cut import cut
 
 _MOST_CALLS, _MOST_FILES = 8, 20

@@ -1,11 +1,14 @@
 """Cuts of a text that go through no word.
 
-What is left of a password or token would not be known as one, and go unmasked: masks see what was cut already.
+What is left of a password or token would not be known as one, and go unmasked: masks see what was cut already. So what tools and commands
+read, and what was said to them, is cut here alone, and no constant slices it elsewhere (`tests/test_architecture.py`). Frontends get texts
+that were masked, and cut them as their screens need it.
 """
 
 import re
 
 from ybs.core.lazy import lazy
+from ybs.core.wording import end_within
 
 #: What is longer, such as data in base64, is no token or password.
 LONGEST_WORD = 4_096
@@ -18,6 +21,26 @@ _WORDS = tuple(lazy(f"[^{_NO_WORD}{signs}]+") for signs in ("", "&?#", "&?#=:/@%
 def whole_words(text: str, limit: int) -> str:
     """Return the beginning of a text within `limit` characters."""
     return text if len(text) <= limit else up_to_word(text, limit)
+
+
+def last_words(text: str, limit: int) -> str:
+    """Return the end of a text within `limit` characters."""
+    return text if len(text) <= limit else from_word(text, len(text) - limit)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most so many characters, with `…` for the words that it has more."""
+    if len(text) <= limit:
+        return text
+    return up_to_word(text, limit - 1).rstrip(",;:. \n") + "…"
+
+
+def first_words(text: str, most: int) -> str:
+    """Return the beginning of a text in one line of at most so many columns."""
+    beginning = whole_words(text, 8 * most)
+    line = " ".join(beginning.split()) + "…" * (len(beginning) < len(text))
+    end = end_within(line, most)
+    return line if end == len(line) else f"{up_to_word(line, end).rstrip()}…"
 
 
 def up_to_word(text: str, end: int | None = None) -> str:

@@ -16,15 +16,13 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def first_words(text: str, most: int) -> str:
-    """Return the beginning of a text in one line of at most so many columns."""
-    line = " ".join(text[: 8 * most].split())
+def end_within(line: str, most: int) -> int:
+    """Return how many characters of a line take so many columns, `…` among them where the line takes more."""
     if line.isascii():
-        return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+        return len(line) if len(line) <= most else most - 1
     from unicodedata import east_asian_width  # it loads a table
 
     widths = [1 + (east_asian_width(character) in "WF") for character in line]
     if sum(widths) <= most:
-        return line
-    end = next(end for end in reversed(range(len(line))) if sum(widths[:end]) < most)
-    return f"{line[:end].rstrip()}…"
+        return len(line)
+    return next(end for end in reversed(range(len(line))) if sum(widths[:end]) < most)

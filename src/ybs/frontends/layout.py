@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ybs.commands.figures import cell_text
-from ybs.core.wording import first_words
+from ybs.core.wording import end_within
 from ybs.session.reply import Cell, Column, Menu, Reply, Row, Table
 
 #: From one eighth of a character's width to seven.
@@ -27,6 +27,13 @@ def bar(share: float, width: int) -> str:
         return _EIGHTHS[0] if share > 0 else ""
     whole, rest = divmod(eighths, 8)
     return "█" * whole + (_EIGHTHS[rest - 1] if rest else "")
+
+
+def clipped(text: str, most: int) -> str:
+    """Return the beginning of a text that was masked, in one line of at most so many columns."""
+    line = " ".join(text[: 8 * most].split())
+    end = end_within(line, most)
+    return line if end == len(line) else f"{line[:end].rstrip()}…"
 
 
 def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -107,7 +114,7 @@ class _Figures:
             yield from self._row(Row(heads), is_head=True)
         for row in self._table.rows:
             if len(row.cells) == 1:
-                yield f"    {first_words(str(row.cells[0]), _NARROW - 4)}"
+                yield f"    {clipped(str(row.cells[0]), _NARROW - 4)}"
             else:
                 yield from self._row(row)
 
@@ -125,12 +132,12 @@ class _Figures:
         words = " ".join(str(cell) for _, cell in behind if cell)
         if is_moved:
             if not is_head:
-                yield f"{first} {first_words(words, _NARROW - 4)}".rstrip()
+                yield f"{first} {clipped(words, _NARROW - 4)}".rstrip()
             yield line.rstrip()
         elif words and not self._is_narrow:
             line = line.ljust(_NARROW) if self._is_bar_last else line
             room = min(self._width - len(line) - 2, _MOST_WORDS)
-            yield f"{line}  {first_words(words, room)}"
+            yield f"{line}  {clipped(words, room)}"
         else:
             yield line.rstrip()
 

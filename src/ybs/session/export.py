@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from msgspec import Struct
 
+from ybs.core.cutting import first_words
 from ybs.core.events import AssistantSaid, Event, ToolFinished, UserSaid
 from ybs.core.messages import (
     AssistantMessage,
@@ -17,7 +18,6 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.core.wording import first_words
 from ybs.security.unicode import printable
 from ybs.session.masking import mask, masked_event
 

@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from ybs.agent.project_walk import SCAN_SECONDS, listings, walked
 from ybs.checkpoints.states import Change, KeptTurn, Recovered, Restored, State
 from ybs.checkpoints.store import StoredContents
+from ybs.core.cutting import first_words
 from ybs.core.errors import Refused, ToolError, YbsError
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
-from ybs.core.wording import first_words, listed, plural
+from ybs.core.wording import listed, plural
 from ybs.security.paths.names import real_name
 from ybs.security.paths.roots import Roots
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
+from ybs.core.cutting import shortened
+
 #: About 700 tokens.
 MOST_CHARS: Final = 2_800
 _SHORTEST = 24  # a shorter piece of a description says nothing
@@ -54,13 +56,6 @@ def _fair_share(sizes: Sequence[int], room: int) -> int:
         room -= size
         left -= 1
     return max(sizes, default=0)
-
-
-def shortened(text: str, most_chars: int) -> str:
-    """Return a text of at most so many characters, cut after a word."""
-    if len(text) <= most_chars:
-        return text
-    return text[: most_chars - 1].rpartition(" ")[0].rstrip(",;:. ") + "…"
 
 
 def fitting(query: str, items: Sequence[_Item]) -> list[_Item]:

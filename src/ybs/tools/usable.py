@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from msgspec import Raw
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Tool
 from ybs.tools.calls.forms import schema_problem
@@ -27,7 +28,9 @@ def problem_of(tool: Tool, taken: Collection[str]) -> str:
         name, reason = checked(lambda: (tool.name, _reason(tool, taken)), "what describes it")
     except ToolError as error:
         return f"A tool cannot be used: {error}"
-    return f"The tool {str(name)[:_MOST_NAME]!r} cannot be used: {reason}." if reason else ""
+    return (
+        f"The tool {shortened(str(name), _MOST_NAME)!r} cannot be used: {reason}." if reason else ""
+    )
 
 
 def _reason(tool: Any, taken: Collection[str]) -> str:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from rows import every_row
 from ybs.core.cutting import whole_words
 from ybs.core.messages import ToolCall
+from ybs.core.ports import ToolOutput
 from ybs.security.firewall.masking import Firewall
 from ybs.tools.calls.cut import cut, from_line, up_to_line
-from ybs.tools.calls.results import failed
+from ybs.tools.calls.results import failed, result_of
 
 
 def test_the_summary_of_a_failure_is_its_first_line():
@@ -123,3 +124,14 @@ def test_head_and_tail_are_the_text_s_own_and_what_is_missing_is_counted(piece, 
     left_out = text[len(head) : len(text) - len(tail)]
     lines = left_out.count("\n")
     assert int((note[2] or "0").replace(",", "")) == (lines if lines > 1 else 0)
+
+
+def test_the_summary_of_a_failure_and_of_a_result_ends_with_a_whole_word():
+    """The firewall comes behind it, and would not know a part of a token."""
+    token = "ghp_" + "aB3dE5fG7hI9jK1l" + "M2nO4pQ6rS8tU0vWxYz1"
+    told = failed(ToolCall(id="1", name="x"), "said " * 36 + token, "", most_chars=999)
+    assert told.summary == ("said " * 36).rstrip() + "…"
+    output = ToolOutput(output="x", summary="said " * 195 + token)
+    assert (
+        result_of(ToolCall(id="1", name="x"), output, (), most_chars=999).summary == "said " * 195
+    )

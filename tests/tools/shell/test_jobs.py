@@ -229,10 +229,10 @@ async def test_a_job_that_is_not_there_is_named_with_those_that_are(shells: Shel
 @pytest.mark.integration
 async def test_the_listing_has_a_line_for_each(shells: Shells):
     assert shells.jobs.listing() == "There are no background jobs."
-    await start(shells, "sleep 60;\n" + "x" * 100)
+    await start(shells, "sleep 60;\n" + "x " * 100)
     line = shells.jobs.listing()
-    assert in_no_time(line).startswith("job-1  running for 0:00  sleep 60; xxx")
-    assert line.endswith("x...")
+    assert in_no_time(line).startswith("job-1  running for 0:00  sleep 60; x x x")
+    assert line.endswith(" x…")
 
 
 def test_the_time_is_written_as_a_clock_so_that_waiting_is_no_repetition():
@@ -280,6 +280,13 @@ async def test_jobs_end_when_ybs_is_killed(project: Path):
     await ybs.wait()
     for pid in pids:
         assert await ends(pid)
+
+
+@pytest.mark.integration
+async def test_the_line_of_a_job_cuts_no_word(shells: Shells):
+    token = "ghp_" + "aB3dE5fG7hI9jK1l" + "M2nO4pQ6rS8tU0vWxYz1"
+    await start(shells, f"sleep 9; curl -sS -H 'Authorization: token {token}' http://127.0.0.1:9/x")
+    assert shells.jobs.listing().endswith("Authorization: token…")
 
 
 @pytest.mark.integration

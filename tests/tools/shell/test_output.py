@@ -203,3 +203,15 @@ def test_joined_streams_begin_a_line_where_they_meet():
         if output.stdout.text() != joined or output.size != len(joined):
             wrong.append(joined)
     assert wrong == []
+
+
+def test_the_end_of_an_output_begins_with_a_whole_line_or_word():
+    output = CommandOutput(100)
+    output.add(0, b"in all\n")
+    assert output.recent == "in all\n"
+    token = b"ghp_" + b"aB3dE5fG7hI9jK1l" + b"M2nO4pQ6rS8tU0vWxYz1"
+    output.add(0, b"signed in as " + token + b" here\n" + b"GET /index.html 200\n" * 399)
+    assert output.recent.startswith("GET /index.html 200\n")
+    assert len(output.recent) > 7_900
+    output.add(0, token + b" " + b"x" * 7_970)
+    assert output.recent.strip() == "x" * 7_970

@@ -49,12 +49,13 @@ from ybs.conductor.acp.program import AcpTransport
 from ybs.conductor.acp.requests import ProposedChange, Requests, Wish
 from ybs.conductor.budget import Budget
 from ybs.core import events
+from ybs.core.cutting import first_words, shortened, whole_words
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit
 from ybs.core.messages import Usage
 from ybs.core.time_limits import time_limit
 from ybs.core.version import VERSION
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.tools.mcp.connection import reason_in
 
 #: So long may an agent take to begin, in seconds: some load a runtime first.
@@ -202,7 +203,9 @@ class AcpTurn:
                         await connection.send_request("session/set_config_option", _plain(choice))
                         return
                 names = ", ".join(each.value for each in known)
-                raise ToolError(f"it has no model {self._wanted}, but: {names[:_MOST_NAMES]}")
+                raise ToolError(
+                    f"it has no model {self._wanted}, but: {shortened(names, _MOST_NAMES)}"
+                )
         raise ToolError(f"it does not let its model be chosen, so {self._wanted} cannot be used")
 
     @staticmethod
@@ -460,7 +463,7 @@ def _output_of(call: ToolCallUpdate) -> str:
     """Return the text that a call gave."""
     blocks = (getattr(each, "content", None) for each in call.content or ())
     texts = [block.text for block in blocks if isinstance(block, TextContentBlock)]
-    return "\n".join(texts)[:_MOST_OUTPUT]
+    return whole_words("\n".join(texts), _MOST_OUTPUT)
 
 
 def _error_of(error: RequestError) -> ToolError:

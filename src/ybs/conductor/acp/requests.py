@@ -19,6 +19,7 @@ from ybs.conductor.home import Workplace
 from ybs.config.sections import AcpAgent
 from ybs.core.call_ids import CallIds
 from ybs.core.changes import FileChange
+from ybs.core.cutting import first_words
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, ToolFinished, ToolStarted
 from ybs.core.messages import ToolCall, ToolResult
@@ -159,7 +160,7 @@ class _Permission:
 
     def preview(self, arguments: Any) -> Preview:
         """Show what is judged, as a tool of ybs's would: the agent's words for it stand beside that, as what it says."""
-        said = one_line(self._wish.title)[:_LONGEST_TITLE]
+        said = first_words(one_line(self._wish.title), _LONGEST_TITLE)
         return replace(self._shown(arguments), said=said)
 
     def _shown(self, arguments: Any) -> Preview:

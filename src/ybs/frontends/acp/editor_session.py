@@ -20,13 +20,13 @@ from ybs.core.messages import Usage
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
 from ybs.core.time_limits import time_limit
-from ybs.core.wording import first_words
 from ybs.frontends.acp.command import plainly
 from ybs.frontends.acp.config_options import ConfigChoices
 from ybs.frontends.acp.handshake import EditorOffer
 from ybs.frontends.acp.prompts import Prompted, prompted
 from ybs.frontends.acp.updates import Update, Updates, chunk, note, plan_of
 from ybs.frontends.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Send
+from ybs.frontends.layout import clipped
 from ybs.frontends.markdown import fenced, markdown_of, spanned
 from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import shown_whole, unabridged
@@ -85,7 +85,7 @@ def _title_of(question: OpenQuestion) -> str:
     title = unabridged(who + question.title)
     if question.name != "run_shell":
         return title
-    return f"{title}: {spanned(first_words(unabridged(question.preview), _LONGEST_COMMAND))}"
+    return f"{title}: {spanned(clipped(unabridged(question.preview), _LONGEST_COMMAND))}"
 
 
 def _text_of(question: OpenQuestion) -> str:

@@ -16,11 +16,11 @@ from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer
-from ybs.core.wording import first_words
 from ybs.frontends.gateway.channel import Button, ChatPlace, Incoming, OutgoingFile
 from ybs.frontends.gateway.formatting import literal
 from ybs.frontends.gateway.outbox import Outbox, of_ledger
 from ybs.frontends.gateway.people import ALPHABET, People
+from ybs.frontends.layout import clipped
 from ybs.frontends.markdown import fenced
 from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.questions import NO, Choice, asked_in_words, choices_of, grant_text
@@ -122,7 +122,7 @@ class Buttons:
         for number, label in enumerate(labels):
             token = f"{self._worker}.{secrets.token_urlsafe(16)}"
             self._shown[token] = place, of, number
-            rows.append((Button(first_words(unabridged(label), _LONGEST_LABEL), token),))
+            rows.append((Button(clipped(unabridged(label), _LONGEST_LABEL), token),))
         for token in list(self._shown)[: max(0, len(self._shown) - _MOST_BUTTONS)]:
             del self._shown[token]
         return tuple(rows)

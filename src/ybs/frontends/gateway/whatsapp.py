@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 import httpx2
 from msgspec import Struct
 
-from ybs.core.wording import first_words
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -36,6 +35,7 @@ from ybs.frontends.gateway.channel import (
 )
 from ybs.frontends.gateway.received import encodable, fetched, part_of_path, settings_of, too_large
 from ybs.frontends.gateway.webhook import Webhook
+from ybs.frontends.layout import clipped
 
 CAPABILITIES: Final = Capabilities(
     length=4096,
@@ -371,7 +371,7 @@ def _with_list(buttons: list[Button]) -> dict[str, Any]:
 
 def _line(button: Button) -> dict[str, Any]:
     """Return a line of a list: a label that is too long for its title stands below it once more."""
-    line = {"id": button.token, "title": first_words(button.label, _LINE_LENGTH)}
+    line = {"id": button.token, "title": clipped(button.label, _LINE_LENGTH)}
     if len(button.label) > _LINE_LENGTH:
         line["description"] = button.label[:_NOTE_LENGTH]
     return line

@@ -17,9 +17,9 @@ from ybs.core.envelope import MAIN, Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import Event
 from ybs.core.messages import Usage
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.frontends.headless.advice import advised
-from ybs.frontends.layout import in_columns
+from ybs.frontends.layout import clipped, in_columns
 from ybs.frontends.tty import columns
 from ybs.security.gate import ask_line, put, put_json, put_utf8
 from ybs.transcripts.line import told
@@ -335,7 +335,7 @@ def write_cut(rows: Sequence[Sequence[str]]) -> None:
     """Print rows in columns, a line for each: of the last column what fits the terminal."""
     before = max(map(len, in_columns([[*row[:-1], "|"] for row in rows])), default=1) - 1
     room = max(columns() - before, _NARROWEST)
-    write_table([[*row[:-1], first_words(row[-1], room)] for row in rows])
+    write_table([[*row[:-1], clipped(row[-1], room)] for row in rows])
 
 
 #: What may be piped in. Larger input fits no model's window; it belongs in a file that tools can search.

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from ybs.core.wording import first_words
 from ybs.frontends.headless.output import tell, warn, write_json, write_table
+from ybs.frontends.layout import clipped
 from ybs.session.settings import environment_of, load_settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def list_agents(options: "Options", *, is_json: bool) -> int:
                     kind.name,
                     _rights(kind),
                     kind.place or _BUILT_IN,
-                    first_words(kind.description, _MOST_DESCRIBED),
+                    clipped(kind.description, _MOST_DESCRIBED),
                 )
                 for kind in kinds.by_name.values()
             ]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ybs.commands.figures import age
 from ybs.core.errors import YbsError
 from ybs.core.events import Compacted, Rewound
-from ybs.core.wording import first_words, plural
+from ybs.core.wording import plural
 from ybs.frontends.headless.output import (
     agrees,
     one_line,
@@ -24,7 +24,7 @@ from ybs.frontends.headless.output import (
     write_json,
     write_table,
 )
-from ybs.frontends.layout import in_columns
+from ybs.frontends.layout import clipped, in_columns
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import columns
 from ybs.security.gate import put_json, put_utf8
@@ -183,7 +183,7 @@ def _narrowed(rows: "Sequence[tuple[str, ...]]", room: int) -> list[tuple[str, .
         if width >= _SHORT_TITLE:
             break
     return [
-        (row[0], first_words(old[1], width), *row[1:]) for old, row in zip(rows, short, strict=True)
+        (row[0], clipped(old[1], width), *row[1:]) for old, row in zip(rows, short, strict=True)
     ]
 
 
@@ -343,7 +343,7 @@ def _facts(saved: "Saved", number: int | None = None) -> dict[str, Any]:
 
 
 def _title(saved: "Saved") -> str:
-    return first_words(printable(saved.title), _TITLE) or "(no words)"
+    return clipped(printable(saved.title), _TITLE) or "(no words)"
 
 
 def _day(moment: float) -> str:

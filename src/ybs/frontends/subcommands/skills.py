@@ -33,7 +33,7 @@ def skills(arguments: "Namespace", options: "Options") -> int:
 
 def list_skills(options: "Options", *, is_json: bool) -> int:
     """Print the skills."""
-    from ybs.tools.listing import shortened
+    from ybs.core.cutting import shortened
 
     loaded = load_settings(options)
     skills = environment_of(options, loaded).skills

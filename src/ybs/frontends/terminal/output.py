@@ -23,7 +23,7 @@ from ybs.core.events import (
     TurnFinished,
     UserSaid,
 )
-from ybs.core.wording import first_words
+from ybs.frontends.layout import clipped
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.frontends.terminal.signs import fit_encoding
 from ybs.security.unicode import has_suspects, printable, replace_hidden
@@ -188,8 +188,8 @@ class WindowTitle:
     def _show(self) -> None:
         mark = _ASKS if self._asked else _AT_WORK if self._is_working else ""
         state = self._session.status()
-        name = first_words(printable("" if state.incognito else state.title), _MOST_NAME) or "ybs"
-        folder = first_words(printable(Path(state.folder).name), _MOST_FOLDER)
+        name = clipped(printable("" if state.incognito else state.title), _MOST_NAME) or "ybs"
+        folder = clipped(printable(Path(state.folder).name), _MOST_FOLDER)
         text = fit_encoding(f"{mark}{name} - {folder}", self._output.encoding())
         if text != self._shown:
             self._shown = text

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Protocol
 
 from msgspec import Meta, Raw, Struct
 
+from ybs.core.cutting import first_words
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
@@ -113,7 +114,7 @@ class DelegateTool(BuiltInTool):
         tasks = arguments.tasks
         if not 0 < len(tasks) <= MOST_TASKS or not all(task.task.strip() for task in tasks):
             raise ToolError(f"Give 1 to {MOST_TASKS} tasks, each with words that say what to do.")
-        first = f"{tasks[0].kind}: {' '.join(tasks[0].task.split())[:_LONGEST_TITLE]}"
+        first = f"{tasks[0].kind}: {first_words(tasks[0].task, _LONGEST_TITLE)}"
         title = first if len(tasks) == 1 else f"{plural(len(tasks), 'task')} for sub-agents"
         return Preview(title=title, body="\n".join(f"{each.kind}: {each.task}" for each in tasks))
 

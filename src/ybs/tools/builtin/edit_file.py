@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, assert_never
 
 from msgspec import Meta, Struct
 
-from ybs.core.cutting import whole_words
+from ybs.core.cutting import shortened, whole_words
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, ToolOutput
@@ -184,7 +184,7 @@ def _words(refusal: "Refusal", shown: str) -> str:
             )
         case "placeholder":
             return (
-                f"new_text leaves code out: {printable(refusal.placeholder)[:100]!r}; nothing was changed. "
+                f"new_text leaves code out: {shortened(printable(refusal.placeholder), 100)!r}; nothing was changed. "
                 "Write every line in full, or choose a smaller old_text."
             )
         case "ambiguous":
@@ -202,7 +202,7 @@ def _words(refusal: "Refusal", shown: str) -> str:
         case "numbers" | "indentation":
             return _doubt(refusal, shown, lines)
         case "absent":
-            dots = printable(refusal.placeholder)[:100]
+            dots = shortened(printable(refusal.placeholder), 100)
             write = f" Write out the lines that {dots!r} stands for." if dots else ""
             near = f" The nearest lines:\n{printable(refusal.nearest)}" if refusal.nearest else ""
             return (

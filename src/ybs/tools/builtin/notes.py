@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -115,7 +116,7 @@ def checklist(text: str) -> str:
         mark = found[1] or found[2] or " "
         sign = "x" if mark in _DONE else ">" if mark in _DOING else " "
         step = " ".join(found[3].split())
-        lines.append(f"[{sign}] {step[:_LONGEST_STEP]}")
+        lines.append(f"[{sign}] {shortened(step, _LONGEST_STEP)}")
     if len(lines) > MOST_STEPS:
         raise ToolError(f"There are {len(lines)} steps. Sum them up in {MOST_STEPS} at most.")
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from msgspec import Meta, Struct
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import Refused, ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -27,7 +28,7 @@ MOST_RESULTS = 2000
 MOST_CONTEXT = 20
 _NOTE_ROOM = 300
 _MOST_NAMES = 3  # of files that were not searched
-LONGEST_NAME = 80
+LONGEST_NAME = 200
 _ESCAPED = lazy(r"\\[|(){}+?]")
 TIME_LIMIT_SECONDS = 30.0
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -215,7 +216,9 @@ def names_of(files: Iterable[str]) -> str:
     """Name the first few of the files."""
     names = list(files)
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(shown_name(name)[:LONGEST_NAME] for name in names[:_MOST_NAMES]) + more
+    return (
+        ", ".join(shortened(shown_name(name), LONGEST_NAME) for name in names[:_MOST_NAMES]) + more
+    )
 
 
 def _blocks(matches: "Sequence[LineMatch]") -> Iterator[str]:

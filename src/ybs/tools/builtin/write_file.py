@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
@@ -38,7 +39,9 @@ class WriteFile(ChangingTool):
     def change(self, arguments: WriteFileArguments) -> FileEdit:
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
-            raise ToolError(f"{arguments.path[:200]!r} names a folder; give the file's whole path")
+            raise ToolError(
+                f"{shortened(arguments.path, 200)!r} names a folder; give the file's whole path"
+            )
         check_text(arguments.content)
         path, shown = self.target(arguments)
         before = self.before(path, shown)
@@ -91,6 +94,6 @@ def _check_whole(content: str, text: str, shown: str) -> None:
 
     if text and (left_out := placeholder_in(content, old=text, text=text)):
         raise ToolError(
-            f"the content leaves code out: {printable(left_out)[:100]!r}; {shown} was not written. "
+            f"the content leaves code out: {shortened(printable(left_out), 100)!r}; {shown} was not written. "
             "Write the complete text, or use edit_file for a part of it."
         )

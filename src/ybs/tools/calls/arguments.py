@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Tool
@@ -196,7 +197,7 @@ def _meant(tool: _Wanted, name: str) -> list[str]:
 
 def key_of(name: str) -> str:
     """Return what is left of a name without case and signs: `filePath` and `file-path` are one."""
-    return "".join(sign for sign in name[:_LONGEST_NAME].casefold() if sign.isalnum())
+    return "".join(filter(str.isalnum, name.casefold())) if len(name) <= _LONGEST_NAME else ""
 
 
 def _converted(tool: _Wanted, given: _Given, notes: list[str]) -> Any:
@@ -216,7 +217,7 @@ def _converted(tool: _Wanted, given: _Given, notes: list[str]) -> Any:
     try:
         return tool.form.read(fitting)
     except msgspec.ValidationError as error:
-        problem = f"{error}"[:_MOST_PROBLEM]
+        problem = shortened(f"{error}", _MOST_PROBLEM)
         raise ToolError(
             f"The arguments of {tool.name} do not fit: {problem}. "
             f"Expected: {_expected(tool, given, problem)}"
@@ -239,7 +240,7 @@ def _expected(tool: _Wanted, given: _Given, problem: str) -> str:
     properties: dict[str, Any] = msgspec.json.decode(tool.form.schema).get("properties", {})
     for name, line in properties.items():
         if f"$.{name}`" in problem or f"field `{name}`" in problem:
-            shown = f"{name}: {msgspec.json.encode(line).decode()}"[:_MOST_SCHEMA]
+            shown = shortened(f"{name}: {msgspec.json.encode(line).decode()}", _MOST_SCHEMA)
             return shown + _instead(given, name)
     return _schema(tool)
 
@@ -247,19 +248,17 @@ def _expected(tool: _Wanted, given: _Given, problem: str) -> str:
 def _instead(given: _Given, name: str) -> str:
     if name in given:
         value = msgspec.json.encode(given[name]).decode()
-        more = "..." if len(value) > _MOST_VALUE else ""
-        return f". Given: {value[:_MOST_VALUE]}{more}"
+        return f". Given: {shortened(value, _MOST_VALUE)}"
     stated = [each for each, value in given.items() if value is not None]
-    return f". Given: {', '.join(stated)}"[:_MOST_VALUE] if stated else ""
+    return shortened(f". Given: {', '.join(stated)}", _MOST_VALUE) if stated else ""
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+    return shortened(name, _LONGEST_NAME)
 
 
 def _schema(tool: _Wanted) -> str:
-    text = tool.form.schema.decode("utf-8", "replace")
-    return text if len(text) <= _MOST_SCHEMA else f"{text[:_MOST_SCHEMA]}..."
+    return shortened(tool.form.schema.decode("utf-8", "replace"), _MOST_SCHEMA)
 
 
 _WORDS = {"yes": True, "on": True, "no": False, "off": False}

@@ -8,10 +8,10 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
+from ybs.core.cutting import first_words
 from ybs.core.errors import ToolError
 from ybs.core.events import ToolStarted
 from ybs.core.ports import Toolbox
-from ybs.core.wording import first_words
 from ybs.security.paths.path_text import path_of
 from ybs.security.paths.roots import Roots
 from ybs.security.unicode import unabridged

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from ybs.core.changes import FileChange
+from ybs.core.cutting import shortened, whole_words
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image, ToolCall, ToolResult
 from ybs.core.ports import ToolOutput
@@ -15,7 +16,7 @@ from ybs.tools.calls.cut import cut
 from ybs.tools.calls.supervise import checked
 
 _HINT = "Ask for less: a part, or a narrower pattern"
-_MOST_SUMMARY = 1_000  # characters
+_MOST_SUMMARY, _MOST_TITLE = 1_000, 200  # characters
 _MOST_DISPLAY = 8_000_000  # bytes
 
 
@@ -35,7 +36,7 @@ def result_of(
         name=call.name,
         output=_sound(text),
         is_error=output.is_error,
-        summary=_sound(output.summary[:_MOST_SUMMARY]),
+        summary=_sound(whole_words(output.summary, _MOST_SUMMARY)),
         display=display,
         images=output.images,
         changes=output.changes,
@@ -46,7 +47,7 @@ def failed(call: ToolCall, message: str, summary: str, *, most_chars: int) -> To
     """Return the result of a call that failed, or was not made, for a reason."""
     message = _sound(message)
     display = {"success": False, "error": message}
-    summary = summary or message.partition("\n")[0][:200]
+    summary = summary or shortened(message.partition("\n")[0], _MOST_TITLE)
     output = ToolOutput(output=message, summary=summary, display=display, is_error=True)
     return result_of(call, output, (), most_chars=most_chars)
 

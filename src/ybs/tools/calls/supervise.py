@@ -11,6 +11,7 @@ from functools import partial
 from types import coroutine
 from typing import Any, TypeVar
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.threads import in_thread
 
@@ -140,4 +141,6 @@ def _as_tool_error(error: BaseException, name: str) -> ToolError:
         return error
     _log.error("the tool %s failed", name, exc_info=error)
     kind = type(error).__name__
-    return Crashed(f"{name} failed by a mistake of its own: {kind}: {words[:_MOST_WORDS]}")
+    return Crashed(
+        f"{name} failed by a mistake of its own: {kind}: {shortened(words, _MOST_WORDS)}"
+    )

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
+from ybs.core.cutting import shortened
 from ybs.core.ports import Tool
 
 _LONGEST = 100  # characters of a name that are looked at
@@ -67,13 +68,12 @@ def unknown(name: str, tools: Collection[str], meant: Tool | None = None) -> str
     close = [meant.name] if meant is not None else near(name, tools)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     names = ", ".join(tools) or "none"
-    names = names if len(names) <= _MOST_TOLD else f"{names[:_MOST_TOLD]}..."
-    return f"There is no tool {short(name)!r}.{hint} The tools are: {names}"
+    return f"There is no tool {short(name)!r}.{hint} The tools are: {shortened(names, _MOST_TOLD)}"
 
 
 def short(name: str) -> str:
     """Return a wrong name as it is repeated to the model."""
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    return shortened(name, _LONGEST)
 
 
 def near(name: str, known: Collection[str]) -> list[str]:
@@ -85,14 +85,16 @@ def near(name: str, known: Collection[str]) -> list[str]:
         return [meant]
     from difflib import get_close_matches  # only a wrong name needs it
 
-    return get_close_matches(name[:_LONGEST], known, n=2, cutoff=0.5)
+    return get_close_matches(shortened(name, _LONGEST), known, n=2, cutoff=0.5)
 
 
 def _key(name: str) -> str:
     """Return what is left of a name without case, signs, and what models put around it."""
-    name = name[:_LONGEST].strip()
+    name = name.strip()
     for mark in _MARKS:
         name = name.partition(mark)[0]
+    if len(name) > _LONGEST:
+        return ""
     place, dot, rest = name.partition(".")
     if dot and place.casefold() in _PLACES:
         name = rest

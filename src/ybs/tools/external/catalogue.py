@@ -20,6 +20,7 @@ from ybs.config.tool_definition import (
     from_settings,
     usual_name,
 )
+from ybs.core.cutting import shortened
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
@@ -471,7 +472,9 @@ def _problem_of(ran: ProgramResult) -> str:
         return f"it did not answer --schema within {DESCRIBE_SECONDS:g} s"
     if ran.exit_code:
         said = (ran.errors or ran.text).splitlines()
-        return f"it answers --schema with {ran.how}" + (f": {said[-1][:200]}" if said else "")
+        return f"it answers --schema with {ran.how}" + (
+            f": {shortened(said[-1], 200)}" if said else ""
+        )
     if ran.answer is None or len(ran.answer) > MOST_ANSWERED:
         return f"it answers --schema with more than {MOST_ANSWERED:,} bytes"
     if not ran.answer.strip():

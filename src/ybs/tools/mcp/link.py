@@ -18,6 +18,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from ybs.config.tree import is_object
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.messages import Image
 from ybs.core.ports import ToolOutput
@@ -380,7 +381,7 @@ def _prompt(each: types.Prompt) -> ServerPrompt:
         name=each.name,
         description=cleaned(each.description or "", 300),
         arguments=tuple(
-            PromptArgument(name=given.name[:_MOST_NAME], is_required=bool(given.required))
+            PromptArgument(name=shortened(given.name, _MOST_NAME), is_required=bool(given.required))
             for given in (each.arguments or ())[:_MOST_PARAMETERS]
         ),
     )

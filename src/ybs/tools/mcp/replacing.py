@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
+from ybs.core.cutting import shortened
 from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
@@ -38,7 +39,7 @@ def wanted(server: Server) -> tuple[dict[str, str], list[str]]:
     pairs = dict(said) if isinstance(said, dict) else {}
     found = {one: pairs.get(name, one) for name in names for one in GROUPS.get(name, (name,))}
     problems = [
-        f"The MCP server {server.name} cannot replace {name[:60]!r}: only {', '.join(sorted(REPLACEABLE))} can be, or fs for all of them."
+        f"The MCP server {server.name} cannot replace {shortened(name, 60)!r}: only {', '.join(sorted(REPLACEABLE))} can be, or fs for all of them."
         for name in found
         if name not in REPLACEABLE
     ]

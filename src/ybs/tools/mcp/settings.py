@@ -14,6 +14,7 @@ from ybs.config.addresses import parts_of
 from ybs.config.report import mask_address, mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, has_reference, project_variables, replace_references
+from ybs.core.cutting import shortened
 from ybs.core.decoding import decodable
 from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.vault import own_secrets
@@ -231,7 +232,7 @@ def servers_in(section: Mapping[str, Any]) -> tuple[list[Server], list[str]]:
         try:
             server = server_of(name, entry)
         except BadServer as error:
-            problems.append(f"The MCP server {name[:MOST_NAME]!r} is not used: {error}.")
+            problems.append(f"The MCP server {shortened(name, MOST_NAME)!r} is not used: {error}.")
             if not _is_strangers(entry):
                 unusable[server_part(name)] = name
             continue
@@ -288,7 +289,7 @@ def _problem_of(server: Server) -> str:
     if server.url and not has_reference(server.url) and (problem := _problem_of_address(server)):
         return problem
     if server.type and server.type not in _TRANSPORTS:
-        return f"its type is {server.type[:30]!r}, and ybs knows stdio, http and sse"
+        return f"its type is {shortened(server.type, 30)!r}, and ybs knows stdio, http and sse"
     if server.type and _TRANSPORTS[server.type] != server.transport:
         return f"its type is {server.type}, which does not go with what it names"
     if server.is_projects or server.is_editors:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.security.paths.names import appearance_of
 from ybs.tools.searching.ignore import MOST_STARS, STARS
@@ -124,7 +125,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         or pattern.count(",") > _MOST_NAMES
     )
     if is_costly:
-        raise ToolError(f"The pattern {pattern[:100]!r} has too many * or {{}}. Write it simpler.")
+        raise ToolError(
+            f"The pattern {shortened(pattern, 100)!r} has too many * or {{}}. Write it simpler."
+        )
     try:
         return globs.compiled("/".join(parts), names_too=True)
     except re.error as error:

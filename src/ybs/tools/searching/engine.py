@@ -10,7 +10,7 @@ from subprocess import SubprocessError
 
 from msgspec import Struct, field
 
-from ybs.core.cutting import LONGEST_WORD, from_word, up_to_word
+from ybs.core.cutting import LONGEST_WORD, from_word, shortened, up_to_word
 from ybs.core.errors import Refused, ToolError
 from ybs.security.launcher import trusted_program
 from ybs.security.paths.roots import Roots
@@ -188,7 +188,9 @@ def _refusal(said: str) -> str:
     """Return the model's error for what `rg` said: mostly that a pattern is wrong."""
     found, by_pcre2 = _REFUSED.search(said), _REFUSED_BY_PCRE2.search(said)
     if found is None:
-        return f"The search failed: {said.strip()[:300]}. Use run_shell with grep instead."
+        return (
+            f"The search failed: {shortened(said.strip(), 300)}. Use run_shell with grep instead."
+        )
     if by_pcre2 and "not supported" in found[1]:  # but by PCRE2
         found = by_pcre2
     return (

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from ybs.core.cutting import shortened
 from ybs.core.errors import Refused
 from ybs.core.wording import listed, plural
 from ybs.security.paths.names import shown_name
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ybs.tools.searching.ignore import Ignore
 
 _MOST_HELD = 64  # folders open at once
-_MOST_NAMES, _LONGEST_NAME = 3, 80  # of files that are named as left out
+_MOST_NAMES, _LONGEST_NAME = 3, 200  # of files that are named as left out
 
 
 class Deadline:
@@ -59,7 +60,9 @@ def left_out(roots: Roots, start: Path, choice: "GlobChoice", deadline: Deadline
 
 
 def _named(paths: list[str]) -> str:
-    return listed([shown_name(path)[:_LONGEST_NAME] for path in sorted(paths)], _MOST_NAMES)
+    return listed(
+        [shortened(shown_name(path), _LONGEST_NAME) for path in sorted(paths)], _MOST_NAMES
+    )
 
 
 class FileEntry:

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
+from ybs.core.cutting import first_words, shortened
 from ybs.core.errors import ToolError
 from ybs.core.ports import ToolOutput
 from ybs.tools.shell.output import CommandOutput, OutputWindow
@@ -103,9 +104,7 @@ class Job:
     @property
     def line(self) -> str:
         """Describe it in one line."""
-        text = " ".join(self.text.split())
-        text = text if len(text) <= _LONGEST_COMMAND else f"{text[:_LONGEST_COMMAND]}..."
-        return f"{self.name}  {self.state}  {text}"
+        return f"{self.name}  {self.state}  {first_words(self.text, _LONGEST_COMMAND)}"
 
     def told(self, most_chars: int) -> ToolOutput:
         """Tell the model what came since the last time, and how the job is doing."""
@@ -178,7 +177,7 @@ class Jobs:
         job = self._all.get(wanted) or self._all.get(f"job-{wanted}")
         if job is None:
             names = ", ".join(self._all) or "none"
-            raise ToolError(f"There is no job {wanted[:40]!r}. The jobs are: {names}")
+            raise ToolError(f"There is no job {shortened(wanted, 40)!r}. The jobs are: {names}")
         return job
 
     def check(self) -> None:

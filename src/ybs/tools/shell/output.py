@@ -215,8 +215,11 @@ class CommandOutput:
 
     @property
     def recent(self) -> str:
-        """The end of all that came, whether it was taken or not: for a screen."""
-        return as_seen(bytes(self._recent).decode(errors="replace").lstrip("\ufffd"))
+        """The end of all that came, whether it was taken or not: for a screen. It begins with a whole line, or word."""
+        with self._lock:
+            recent = bytes(self._recent)
+        text = recent.decode(errors="replace").lstrip("\ufffd")
+        return as_seen(from_line(text) if len(recent) == _RECENT_BYTES else text)
 
     def add(self, stream: int, data: bytes) -> None:
         """Take the next piece. Called by the thread that reads."""
