@@ -889,11 +889,47 @@ async def test_the_persons_hooks_of_claude_code_run(open_session: Open, project:
     assert (project / "also").exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"hooks": 3}', '{"hooks": {"Stop": 3}}'])
-async def test_settings_of_claude_code_that_cannot_be_read_hold_nothing_up(open_session: Open, project: Path, home: Path, text: str):  # fmt: skip
+@pytest.mark.parametrize("text", ["", '{"hooks": 3}', '{"hooks": {"Stop": 3}}'])
+async def test_settings_of_claude_code_without_usable_hooks_hold_nothing_up(open_session: Open, project: Path, home: Path, text: str):  # fmt: skip
     put(home, ".claude/settings.json", text)
     events = await ran(open_session, ["Done."])
     assert not results(events)
+
+
+GUARD = json.dumps({"hooks": {"PreToolUse": [hook("exit 2", "Bash")]}})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"{GUARD[:-1]},}}", ":1: its hooks are IGNORED, because it is not valid JSON"),
+        (f"// mine\n{GUARD}", ":1: its hooks are IGNORED, because it is not valid JSON"),
+        ("[]", ":1: its hooks are IGNORED, because it is not a JSON object"),
+        (f"{GUARD}{' ' * 256_000}", ": its hooks are IGNORED, because it is larger than 256 kB"),
+    ],
+    ids=("comma", "comment", "list", "large"),
+)
+def test_a_guard_in_settings_of_claude_code_that_cannot_be_read_is_missed(project, home, text, why):
+    put(home, ".claude/settings.json", text)
+    loaded = load_settings(Options(host=this_host(), folder=project))
+    assert not loaded.config.hooks
+    assert any(f".claude/settings.json{why}" in each for each in loaded.warnings)
+
+
+def test_a_byte_order_mark_before_the_settings_of_claude_code_is_passed_over(project, home):
+    put(home, ".claude/settings.json", f"\ufeff{GUARD}")
+    loaded = load_settings(Options(host=this_host(), folder=project))
+    assert [*loaded.config.hooks] == ["PreToolUse"]
+    assert "begins with a byte order mark" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
+def test_a_trusted_projects_hooks_are_read_as_all_settings_are(project: Path, mark: str):
+    put(project, ".claude/settings.json", f"{mark}{GUARD}" if mark else f"// its own\n{GUARD}")
+    give_trust(project)
+    loaded = load_settings(Options(host=this_host(), folder=project))
+    assert [*loaded.config.hooks] == ["PreToolUse"] * bool(mark)
+    assert any("IGNORED as a whole" in each for each in loaded.warnings) is not bool(mark)
 
 
 async def test_local_hooks_of_a_project_run_once_it_is_trusted(open_session: Open, project: Path):

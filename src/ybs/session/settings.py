@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.model_choice import AUTO
-from ybs.config.document import LARGEST_BYTES, Unusable, open_own, place_of
+from ybs.config.document import Unusable, open_document, place_of
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_HOOKS
 from ybs.config.schema import Config, Effort
@@ -42,7 +42,7 @@ def _read(options: Options) -> Loaded:
     if options.mcp_servers:
         loaded = _with_servers(options, loaded)
     for file in options.host.persons((PERSONS_HOOKS,)):
-        loaded = _with_hooks_of(file, loaded) if file.exists() else loaded
+        loaded = _with_hooks_of(file, loaded)
     if not (options.host.config_folder / "plugins.json").exists():
         return loaded
     from ybs.plugins.in_settings import with_added  # few have plugins
@@ -73,20 +73,18 @@ def _with_servers(options: Options, loaded: Loaded) -> Loaded:
 
 def _with_hooks_of(file: Path, loaded: Loaded) -> Loaded:
     """Return the settings with the hooks that the person has in the settings of Claude Code."""
-    from ybs.trust.grants import hooks_in, in_lists, joined
-
     try:
-        with open_own(file) as opened:
-            hooks = hooks_in(opened.read(LARGEST_BYTES))
+        document = open_document(file, "own")
     except Unusable as error:
         why = f"{place_of(file, error)}: its hooks are IGNORED, because it {error}"
         return replace(loaded, warnings=(*loaded.warnings, why))
-    except OSError:
+    if document is None:
         return loaded
-    if not hooks:
-        return loaded
-    config = loaded.config
-    return replace(loaded, config=replace(config, hooks=joined(in_lists(config.hooks), hooks)))
+    from ybs.trust.grants import hooks_in, in_lists, joined  # many have no such file
+
+    hooks = hooks_in(document.tree)
+    config = replace(loaded.config, hooks=joined(in_lists(loaded.config.hooks), hooks))
+    return replace(loaded, config=config, warnings=(*loaded.warnings, *document.all_warnings()))
 
 
 def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:
