@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from ybs.agent.environment import ToolEnvironment
-from ybs.agent.hooks import TurnHook
+from ybs.agent.environment import Person, ToolEnvironment
+from ybs.agent.hooks import HookFacts, PersonsHooks
 from ybs.agent.user_hooks.definitions import (
     KNOWN,
     OWN,
@@ -27,6 +27,7 @@ from ybs.agent.user_hooks.definitions import (
     names_of,
     names_of_kind,
     own_arguments,
+    read,
     shown_arguments,
     shown_name,
 )
@@ -45,7 +46,7 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.core.ports import Answer, Guard, Preview, Question, Turn
+from ybs.core.ports import Answer, Confirm, Guard, Preview, Question, Turn
 from ybs.core.wording import listed
 from ybs.security.own_programs import IN_PROJECT
 from ybs.security.paths.named_paths import NamedPaths
@@ -173,14 +174,6 @@ class PromptBlocked(YbsError):
     """A hook did not let the person's words pass; the text says why."""
 
 
-class HookFacts(Struct, frozen=True, kw_only=True):
-    """What hooks are told of the session. `source` says how it began: `startup`, `resume`, or `clear` after another one."""
-
-    name: str
-    source: str
-    messages: Sequence[Message] = ()
-
-
 class _InCommon(Struct):
     """What the hooks of a session have in common wherever they run: why a turn is to end, whether the session has begun, the project's `copies`."""
 
@@ -193,7 +186,7 @@ class _InCommon(Struct):
     background: set[asyncio.Task[HookAnswer]] = field(default_factory=set[asyncio.Task[HookAnswer]])
 
 
-class UserHooks(TurnHook):
+class UserHooks(PersonsHooks):
     """The hooks in force of one session."""
 
     name = "your hooks"
@@ -500,6 +493,17 @@ class UserHooks(TurnHook):
             return None
         return Answer(is_allowed=True)
 
+    def asked_before(self, confirm: Confirm) -> Confirm:
+        """Return what asks the hooks about a question, and `confirm` where none of them answers."""
+
+        async def ask(question: Question) -> Answer:
+            if (answer := await self.answer_to(question)) is not None:
+                return answer
+            self.notify("permission_prompt", f"ybs asks: {question.preview.title}")
+            return await confirm(question)
+
+        return ask
+
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Tell the hooks of a call that was run, and add what they say to its result."""
         ran, names = self._call(call), names_of(call.name)
@@ -539,6 +543,24 @@ class UserHooks(TurnHook):
             task.cancel()
         if left:
             await asyncio.wait(left)
+
+
+def hooked(
+    environment: ToolEnvironment, person: Person
+) -> "tuple[ToolEnvironment, UserHooks | None]":
+    """Return an environment with the hooks of its settings, and these: they judge all its calls, and answer questions before the person is asked.
+
+    What is wrong with some of them is among its warnings. Calls that are never run have none.
+    """
+    found = read(environment.config.hooks)
+    loaded = environment.loaded
+    loaded = replace(loaded, warnings=(*loaded.warnings, *found.problems))
+    if not found.hooks or environment.permissions.is_dry_run:
+        return replace(environment, loaded=loaded), None
+    made = replace(environment, loaded=loaded)
+    hooks = UserHooks(found.hooks, made, person.emit, person.facts)
+    made.use_hooks(hooks)
+    return made, hooks
 
 
 def _with_said(result: ToolResult, answer: HookAnswer) -> ToolResult:
