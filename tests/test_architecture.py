@@ -629,3 +629,19 @@ def test_nothing_is_copied_to_be_patched() -> None:
         if re.search(r"\bvars\(\w+\)\.update\(|object\.__setattr__\(", path.read_text("utf-8"))
     ]
     assert copying + patched == []
+
+
+#: Who makes what tools stand on, and toolboxes: all of them have `ToolEnvironment.checks` around their calls.
+MAKES_CALLS = {
+    "ToolEnvironment.of(": {"conductor/workplaces.py", "session/settings.py"},
+    "LocalToolbox(\n": {"agent/toolbox.py", "conductor/acp/requests.py"},
+    "UserHooks(": {"agent/user_hooks/hooks.py"},
+}
+
+
+def test_no_frontend_makes_a_toolbox_without_the_checks_around_its_calls():
+    texts = {str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8") for path in MODULES}
+    for made, makers in MAKES_CALLS.items():
+        assert {name for name, text in texts.items() if made in text} == makers, made
+    boxes = (texts[name] for name in MAKES_CALLS["LocalToolbox(\n"])
+    assert all("hooks=environment.around(" in text for text in boxes)

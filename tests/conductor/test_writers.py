@@ -1,6 +1,7 @@
 """Sub-agents that write at the same time: what the person is asked and told, and what happens where there is no room for copies."""
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -151,24 +152,87 @@ def with_hook(command: str, matcher: str) -> dict[str, Any]:
     return {"hooks": {"PreToolUse": [hook]}}
 
 
-@pytest.mark.parametrize("matcher", ["Write", "Edit", "delete_file"])
+def guarding(folder: Path) -> str:
+    """Return a hook that keeps files of a folder from being named, by their whole paths."""
+    named = f'grep -q \'"file_path":"{folder}/\''
+    return f'{named} && {{ echo "not {folder.name}" >&2; exit 2; }} || exit 0'
+
+
+@pytest.mark.parametrize("matcher", ["Write", "Edit"])
 async def test_a_hook_that_protects_a_path_holds_at_the_merge(project: Path, matcher: str) -> None:
     (project / "prod").mkdir()
     (project / "prod/x").write_text("old")
-    protected = (
-        f'grep -q \'"file_path":"{project}/prod/\' && {{ echo "not prod" >&2; exit 2; }} || exit 0'
-    )
-    change = (
-        call("delete_file", path="prod/x") if matcher == "delete_file" else write("prod/x", "NEW")
-    )
+    change = call("run_shell", command="echo NEW > prod/x")
     cast = Cast([BOTH, "done"], one=[change, write("b", "1"), "1"], two=["2"])
-    overrides = with_hook(protected, matcher)
+    overrides = with_hook(guarding(project / "prod"), matcher)
     session, events = opened(project, cast.model, mode="bypass", overrides=overrides)
     async with session:
         await session.send("go")
     assert (project / "prod/x").read_text() == "old"
     assert (project / "b").read_text() == "1"
     assert "prod/x: Refused by a hook: not prod." in results(events)[0].output
+
+
+@pytest.mark.parametrize(
+    ("tool", "matcher", "more"),
+    [
+        ("read_file", "Read", {}),
+        ("write_file", "Write", {"content": "NEW"}),
+        ("delete_file", "Edit", {}),
+    ],
+)
+async def test_a_hook_that_protects_a_path_is_told_that_one_in_a_copy_too(
+    project: Path, tool: str, matcher: str, more: dict[str, str]
+) -> None:
+    (project / "prod").mkdir()
+    (project / "prod/x").write_text("old")
+
+    async def whole(request: Any) -> Any:
+        (folder,) = set(re.findall(r"/[^\s\"`]*/ybs-copies/\w+/\w+/project", repr(request)))
+        return call(tool, path=f"{folder}/prod/x", **more)
+
+    steps = [call(tool, path="prod/x", **more), whole, "1"]
+    cast = Cast([BOTH, "done"], one=steps, two=["2"])
+    overrides = with_hook(guarding(project / "prod"), matcher)
+    session, events = opened(project, cast.model, mode="bypass", overrides=overrides)
+    async with session:
+        await session.send("go")
+    said = [each.output for each in results(events, tool)]
+    assert said == ["Refused by a hook: not prod"] * 2
+    assert (project / "prod/x").read_text() == "old"
+
+
+async def test_a_hook_in_a_copy_is_told_of_both_folders_and_changes_a_call_there(project: Path, tmp_path: Path) -> None:  # fmt: skip
+    seen = tmp_path / "seen"
+    facts = "print(f['cwd'], f['tool_input']['file_path'], f['ybs_copy'], os.environ['CLAUDE_PROJECT_DIR'])"
+    given = """print(json.dumps({"hookSpecificOutput": {"updatedInput": {**f["tool_input"], "content": "2"}}}))"""
+    (tmp_path / "hook.py").write_text(f"import json, os, sys; f = json.load(sys.stdin); sys.stdout = open({str(seen)!r}, 'a'); {facts}; sys.stdout = sys.__stdout__; {given}")  # fmt: skip
+    cast = Cast([BOTH, "done"], one=[write("a", "1"), "1"], two=["2"])
+    overrides = with_hook(f"{sys.executable} -I {tmp_path}/hook.py", "Write")
+    session, _ = opened(project, cast.model, mode="bypass", overrides=overrides)
+    async with session:
+        await session.send("go")
+    assert (project / "a").read_text() == "2"
+    cwd, path, copy, top = seen.read_text().splitlines()[0].split()
+    assert (cwd, path, top) == (str(project), f"{project}/a", str(project))
+    assert copy.endswith(f"/{project.name}")
+    assert copy != str(project)
+
+
+async def test_a_hook_that_answers_for_the_person_is_told_the_path_in_the_project(project: Path) -> None:  # fmt: skip
+    (project / "prod").mkdir()
+    hook = {"hooks": [{"type": "command", "command": guarding(project / "prod")}]}
+    cast = Cast([BOTH, "done"], one=[write("prod/x", "NEW"), "1"], two=["2"])
+
+    async def confirm(question: Question) -> Answer:
+        return Answer(is_allowed=True)
+
+    overrides = {"hooks": {"PermissionRequest": [hook]}}
+    session, events = opened(project, cast.model, mode="ask", confirm=confirm, overrides=overrides)
+    async with session:
+        await session.send("go")
+    assert "a hook says: not prod" in results(events, "write_file")[0].output
+    assert not (project / "prod/x").exists()
 
 
 async def test_a_hook_that_says_to_ask_has_the_person_asked_at_the_merge(project: Path) -> None:

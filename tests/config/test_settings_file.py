@@ -51,14 +51,29 @@ def test_a_broken_file_is_left_alone(tmp_path: Path, content: str) -> None:
 def test_a_file_that_is_no_text_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
         write_settings({"llm.provider": "ollama"}, path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.json")
-    with pytest.raises(ConfigError, match=r"cannot be read.*not a regular file"):
+    with pytest.raises(ConfigError, match="is not a regular file"):
         write_settings({"llm.model": "m"}, tmp_path / "config.json")
+
+
+def test_a_byte_order_mark_is_passed_over_as_where_settings_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('\ufeff{"llm": {"model": "m"}}')
+    write_settings({"llm.provider": "ollama"}, path)
+    assert path.read_text().startswith('{\n  "llm": {\n    "model": "m",')
+
+
+def test_a_file_that_others_may_write_is_not_made_the_persons(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("{}")
+    path.chmod(0o666)
+    with pytest.raises(ConfigError, match="can be written by others"):
+        write_settings({"llm.model": "m"}, path)
 
 
 def test_an_empty_file_is_filled(tmp_path: Path) -> None:

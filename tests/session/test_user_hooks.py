@@ -4,7 +4,9 @@ import json
 import marshal
 import os
 import re
+import subprocess
 import sys
+from functools import partial
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from shutil import copytree
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hostile_git import needs_git
 from hosts import this_host, trust
 from opened import Open
 from processes import is_alive
@@ -29,7 +32,7 @@ from ybs.agent.user_hooks.running import run_hook
 from ybs.core.errors import ToolError
 from ybs.core.events import Noticed, ToolFinished, TurnFinished
 from ybs.core.messages import UserMessage
-from ybs.core.ports import Answer, Question
+from ybs.core.ports import Answer, Effect, Preview, Question
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.bubblewrap import Bubblewrap
@@ -157,6 +160,120 @@ async def test_who_keeps_files_from_being_written_keeps_them_from_being_deleted(
     events = await ran(open_session, script, mode="bypass", **with_hooks(PreToolUse=guard))
     assert [each.is_refused for each in results(events)] == [True]
     assert (project / "kept").exists()
+
+
+def work_tree(project: Path) -> None:
+    """Make a repository with a file that is changed, one that another branch has otherwise, and one that is staged."""
+    git = partial(subprocess.run, cwd=project, check=True, capture_output=True)
+    said = ("git", "-c", "user.name=a", "-c", "user.email=a@example.org")
+    put(project, "locked/a.txt", "committed\n")
+    put(project, "free.txt", "committed\n")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "one"), ("switch", "-qc", "other")):  # fmt: skip
+        git((*said, *words))
+    put(project, "locked/a.txt", "of the other branch\n")
+    git((*said, "commit", "-qam", "two"))
+    git((*said, "switch", "-q", "main"))
+    git((*said, "config", "user.name", "a"))
+    git((*said, "config", "user.email", "a@example.org"))
+
+
+def changed_tree(project: Path) -> None:
+    """Make that repository, or make it again as it was, with a change."""
+    if (project / ".git").exists():
+        for file in project.glob("seen-*.json"):
+            file.unlink()
+        subprocess.run(("git", "reset", "-q", "--hard", "main"), cwd=project, check=True)
+    else:
+        work_tree(project)
+    put(project, "free.txt", "changed\n")
+
+
+@needs_git
+@pytest.mark.parametrize(
+    "guard",
+    [
+        hook(f"{KEPT}; exit 2", **{"if": "Edit(locked/**)"}),
+        hook(f"{KEPT}; exit 2", **{"if": "Write(locked/**)"}),
+        hook(f"{KEPT}; exit 2", "Edit"),
+        hook(f"{KEPT}; exit 2", "Write"),
+    ],
+    ids=("if Edit", "if Write", "Edit", "Write"),
+)
+async def test_who_keeps_files_from_being_written_is_asked_about_git_too(open_session: Open, project: Path, guard: dict[str, Any]):  # fmt: skip
+    work_tree(project)
+    switch = [call("git", action="branch", text="other"), "Done."]
+    events = await ran(open_session, switch, mode="bypass", **with_hooks(PreToolUse=guard))
+    put(project, "locked/a.txt", "my work of today\n")
+    restore = [call("git", action="restore", paths=["locked"]), call("git", action="status"), "Done."]  # fmt: skip
+    more = await ran(open_session, restore, mode="bypass", **with_hooks(PreToolUse=guard))
+    assert [each.is_refused for each in (*results(events), *results(more))] == [True, True, False]
+    assert (project / "locked/a.txt").read_text() == "my work of today\n"
+    for told in seen(project):
+        assert told["tool_name"] == "Write"
+        assert told["ybs_tool_name"] == "git"
+        assert told["tool_input"] == {"file_path": f"{project}/locked/a.txt"}
+
+
+@needs_git
+@every_row(
+    ("condition", "arguments", "line"),
+    [
+        ("Bash(git commit*)", {"action": "commit", "text": "it's\nit", "paths": ["free.txt"]}, "git commit -m 'it'\"'\"'s\nit' -- free.txt"),
+        ("Bash(git add *)", {"action": "add", "paths": ["free.txt"]}, "git add -- free.txt"),
+        ("Bash(git restore *)", {"action": "restore", "paths": ["."]}, "git restore --source=HEAD --staged --worktree -- free.txt"),
+        ("Bash(git switch *)", {"action": "branch", "text": "new"}, "git switch -c new"),
+        ("Bash(git commit*)", {"action": "add", "paths": ["free.txt"]}, ""),
+        ("Bash(git*)", {"action": "status"}, ""),
+    ],
+)  # fmt: skip
+async def test_a_guard_of_commands_is_asked_about_what_the_git_tool_does(open_session: Open, project: Path, condition: str, arguments: dict[str, Any], line: str):  # fmt: skip
+    changed_tree(project)
+    guard = hook(f"{KEPT}; exit 2", "Bash", **{"if": condition})
+    script = [call("git", **arguments), "Done."]
+    events = await ran(open_session, script, mode="bypass", **with_hooks(PreToolUse=guard))
+    assert [each.is_refused for each in results(events)] == [bool(line)]
+    told = [(each["tool_name"], each["tool_input"]["command"]) for each in seen(project)]
+    assert told == ([("Bash", line)] if line else [])
+
+
+@needs_git
+async def test_what_git_does_besides_is_neither_allowed_nor_changed_by_a_hook_of_commands(open_session: Open, project: Path):  # fmt: skip
+    work_tree(project)
+    put(project, "free.txt", "changed\n")
+    asked: list[Question] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=False)
+
+    said = pre(permissionDecision="allow", updatedInput={"command": "rm -rf ."})
+    script = [call("git", action="commit", text="x", paths=["free.txt"]), "Done."]
+    await ran(open_session, script, mode="ask", confirm=confirm, **with_hooks(PreToolUse=hook(said, "Bash")))  # fmt: skip
+    asking = hook(pre(permissionDecision="ask"), "Bash")
+    await ran(open_session, script, mode="ask", confirm=confirm, allow=["git"], **with_hooks(PreToolUse=asking))  # fmt: skip
+    assert [each.call.name for each in asked] == ["git", "git"]
+    own = hook(pre(permissionDecision="allow"), "git")
+    events = await ran(open_session, script, mode="ask", confirm=confirm, **with_hooks(PreToolUse=own))  # fmt: skip
+    assert not results(events)[0].is_refused
+    assert len(asked) == 2
+
+
+class Mover(Weather):
+    """A tool of somebody else that says which files it changes."""
+
+    def preview(self, arguments: Any) -> Preview:
+        return Preview(title="Move", paths=(arguments["city"],))
+
+
+@every_row(
+    ("effect", "name", "is_refused"),
+    [("write", "locked/a", True), ("delete", "locked/a", True), ("write", "b", False), ("read", "locked/a", False)],
+)  # fmt: skip
+async def test_any_tool_that_says_which_files_it_changes_is_judged_as_one_that_writes_them(open_session: Open, project: Path, effect: Effect, name: str, is_refused: bool):  # fmt: skip
+    guard = hook("exit 2", **{"if": "Edit(locked/**)"})
+    script = [call("mover", city=f"{project}/{name}"), "Done."]
+    events = await ran(open_session, script, mode="bypass", tools=[Mover("mover", effect)], **with_hooks(PreToolUse=guard))  # fmt: skip
+    assert results(events)[0].is_refused is is_refused
 
 
 async def test_a_condition_means_a_file_however_it_is_spelled(
@@ -1009,11 +1126,47 @@ async def test_the_persons_hooks_of_claude_code_run(open_session: Open, project:
     assert (project / "also").exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"hooks": 3}', '{"hooks": {"Stop": 3}}'])
-async def test_settings_of_claude_code_that_cannot_be_read_hold_nothing_up(open_session: Open, project: Path, home: Path, text: str):  # fmt: skip
+@pytest.mark.parametrize("text", ["", '{"hooks": 3}', '{"hooks": {"Stop": 3}}'])
+async def test_settings_of_claude_code_without_usable_hooks_hold_nothing_up(open_session: Open, project: Path, home: Path, text: str):  # fmt: skip
     put(home, ".claude/settings.json", text)
     events = await ran(open_session, ["Done."])
     assert not results(events)
+
+
+GUARD = json.dumps({"hooks": {"PreToolUse": [hook("exit 2", "Bash")]}})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (f"{GUARD[:-1]},}}", ":1: its hooks are IGNORED, because it is not valid JSON"),
+        (f"// mine\n{GUARD}", ":1: its hooks are IGNORED, because it is not valid JSON"),
+        ("[]", ":1: its hooks are IGNORED, because it is not a JSON object"),
+        (f"{GUARD}{' ' * 256_000}", ": its hooks are IGNORED, because it is larger than 256 kB"),
+    ],
+    ids=("comma", "comment", "list", "large"),
+)
+def test_a_guard_in_settings_of_claude_code_that_cannot_be_read_is_missed(project, home, text, why):
+    put(home, ".claude/settings.json", text)
+    loaded = load_settings(Options(host=this_host(), folder=project))
+    assert not loaded.config.hooks
+    assert any(f".claude/settings.json{why}" in each for each in loaded.warnings)
+
+
+def test_a_byte_order_mark_before_the_settings_of_claude_code_is_passed_over(project, home):
+    put(home, ".claude/settings.json", f"\ufeff{GUARD}")
+    loaded = load_settings(Options(host=this_host(), folder=project))
+    assert [*loaded.config.hooks] == ["PreToolUse"]
+    assert "begins with a byte order mark" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", ""])
+def test_a_trusted_projects_hooks_are_read_as_all_settings_are(project: Path, mark: str):
+    put(project, ".claude/settings.json", f"{mark}{GUARD}" if mark else f"// its own\n{GUARD}")
+    give_trust(project)
+    loaded = load_settings(Options(host=this_host(), folder=project))
+    assert [*loaded.config.hooks] == ["PreToolUse"] * bool(mark)
+    assert any("IGNORED as a whole" in each for each in loaded.warnings) is not bool(mark)
 
 
 async def test_local_hooks_of_a_project_run_once_it_is_trusted(open_session: Open, project: Path):

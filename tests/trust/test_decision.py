@@ -397,7 +397,6 @@ def test_a_program_that_settings_name_is_bound_to_its_content(project: Path):
         (lambda p: os.mkfifo(p / ".ybs/commands/x"), "not a regular file"),
         (lambda p: os.mkfifo(p / ".mcp.json"), ".mcp.json is not a regular file"),
         (lambda p: (p / ".mcp.json").symlink_to("/dev/zero"), "is a link"),
-        (lambda p: put(p, ".mcp.json", "[" * 300_000), ".mcp.json is larger than 256 kB"),
         (lambda p: os.truncate(put(p, ".ybs/tools/big", ""), 1 << 30), "too large"),
         (lambda p: [put(p, f".ybs/tools/{n}", "") for n in range(9)], "more than 8"),
         (lambda p: put(p, ".ybs/tools/a/b/c/d/e/f/g/h/i", ""), "nested too deep"),

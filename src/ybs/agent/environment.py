@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ybs.agent.hooks import HookFacts, PersonsHooks, TurnHook
 from ybs.agent.secrets import Secrets
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
+from ybs.core.events import Emit
+from ybs.core.hooks import CallHook
 from ybs.core.ports import Confirm, Question
 from ybs.security.firewall.structs import masked_question
 from ybs.security.incognito import Incognito
@@ -67,12 +70,14 @@ _OUTPUT_KEY: Final = "context.max_tool_output_chars"
 
 
 class Person(Struct, frozen=True, kw_only=True):
-    """Who is asked: `confirm` asks, and without it the answer is no; `is_attended` says whether anybody is there.
+    """Who is asked: `confirm` asks, and without it the answer is no; `is_attended` says whether anybody is there. What they should know goes to `emit`.
 
-    `jobs_changed` is called when a command in the background begins or ends.
+    `jobs_changed` is called when a command in the background begins or ends; `facts` are what their hooks are told.
     """
 
     confirm: Confirm = nobody
+    emit: Emit = lambda event: None
+    facts: Callable[[], HookFacts] = HookFacts
     is_attended: Callable[[], bool] = lambda: False
     jobs_changed: Callable[[], None] = lambda: None
 
@@ -88,6 +93,8 @@ class _Made(Struct):
     external: "Catalogue | None" = None
     skills: "Skills | None" = None
     mcp: "Servers | None" = None
+    hooks: PersonsHooks | None = None
+    checks: tuple[TurnHook, ...] = ()
     #: Files of the person's that are left out, each in a sentence, and whether they were told.
     left_out: dict[str, bool] = field(default_factory=dict[str, bool])
 
@@ -163,7 +170,35 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             trusts=trusts,
             original=original,
         )
-        return made if original else made._secured()
+        return made._checked_as(original) if original else made._secured()
+
+    def _checked_as(self, original: "ToolEnvironment") -> "ToolEnvironment":
+        """Have around the calls in a copy what stands around those in the project."""
+        hooks, self.made.checks = original.user_hooks, original.made.checks
+        self.made.hooks = hooks and hooks.elsewhere(self)
+        return self
+
+    def add_checks(self, *checks: TurnHook) -> None:
+        """Have these around every call from now on, before those that stand there."""
+        self.made.checks = (*checks, *self.made.checks)
+
+    def use_hooks(self, hooks: PersonsHooks) -> None:
+        """Have the person's hooks around every call, and asked before the person is."""
+        self.made.hooks, self.gate.confirm = hooks, hooks.asked_before(self.gate.confirm)
+
+    @property
+    def user_hooks(self) -> PersonsHooks | None:
+        """The programs of the person's that run around prompts and calls; None where there are none."""
+        return self.made.hooks
+
+    @property
+    def checks(self) -> tuple[TurnHook, ...]:
+        """What stands around every call, whoever asks for it: each toolbox of this environment has it behind what an agent has of its own."""
+        return (*self.made.checks, *([self.made.hooks] if self.made.hooks else []))
+
+    def around(self, hooks: Sequence[CallHook]) -> tuple[CallHook, ...]:
+        """Return an agent's own hooks with what stands around every call."""
+        return (*hooks, *self.checks)
 
     def _secured(self) -> "ToolEnvironment":
         """Load no more code from what tools may change, and warn where ybs lies there."""
@@ -410,6 +445,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     async def aclose(self) -> None:
         """End what runs in the background, and remove what commands left outside of the project."""
         try:
+            if self.made.hooks is not None and self.original is None:
+                await self.made.hooks.aclose("other")
             if self.made.mcp is not None:
                 await self.made.mcp.aclose()
             await self.workspace.shells.aclose()

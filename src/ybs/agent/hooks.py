@@ -5,9 +5,14 @@ session (`Session.open(hooks=[...])`); the loop does not know of hooks.
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
 
 from ybs.core.events import Emit
 from ybs.core.hooks import CallHook
+from ybs.core.messages import Message
+from ybs.core.ports import Confirm
 
 
 class TurnHook(CallHook):
@@ -22,6 +27,30 @@ class TurnHook(CallHook):
 
     async def after_turn(self) -> None:
         """Keep what should outlive the turn. It is called however the turn ended, also where a `before_turn` raised."""
+
+
+class PersonsHooks(TurnHook):
+    """The programs of the person's that run around prompts and calls, as the environment of these calls knows them."""
+
+    def elsewhere(self, environment: Any) -> "PersonsHooks":
+        """Return them for an agent in a copy of the project, whose environment it is."""
+        raise NotImplementedError
+
+    def asked_before(self, confirm: Confirm) -> Confirm:
+        """Return what asks them about a question, and `confirm` where none of them answers."""
+        raise NotImplementedError
+
+    async def aclose(self, reason: str) -> None:
+        """End what they have started; `reason` is what they are told."""
+        raise NotImplementedError
+
+
+class HookFacts(Struct, frozen=True, kw_only=True):
+    """What the person's hooks are told of a session. `source` says how it began: `startup`, `resume`, or `clear` after another one."""
+
+    name: str = "no-session"
+    source: str = "startup"
+    messages: Sequence[Message] = ()
 
 
 async def before_turn(hooks: Sequence[TurnHook], emit: Emit) -> None:

@@ -123,7 +123,7 @@ def with_foreign(
 def empty_toolbox(
     environment: ToolEnvironment, hooks: Sequence[CallHook], agent: str = MAIN
 ) -> LocalToolbox:
-    """Make a toolbox that checks its calls as those of a session are, and offers nothing yet."""
+    """Make a toolbox that checks its calls as those of a session are, and offers nothing yet. `hooks` are the agent's own, before those of all."""
     config = environment.config
     return LocalToolbox(
         (),
@@ -131,8 +131,22 @@ def empty_toolbox(
         max_output_chars=environment.workspace.max_output_chars,
         dry_run=environment.permissions.is_dry_run,
         limits=call_limits(config),
-        hooks=hooks,
+        hooks=environment.around(hooks),
     )
+
+
+async def programs_of(environment: ToolEnvironment) -> Sequence[Tool]:
+    """Ask the programs of the person's that serve as tools what they are, and return those that can be used."""
+    if not environment.has_external_tools():
+        return ()
+    from ybs.tools.external.catalogue import DESCRIBE_SECONDS
+
+    catalogue = environment.external_tools
+    try:
+        await catalogue.load(DESCRIBE_SECONDS)
+    finally:
+        await catalogue.aclose()
+    return catalogue.usable
 
 
 def call_limits(config: Config) -> dict[str, float]:

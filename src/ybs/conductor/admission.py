@@ -249,8 +249,9 @@ class Admission:
         What is there already may be written or edited, and a hook may know one of the two alone.
         """
         wishes: list[str] = []
+        said = Preview(title="", writes=(shown_name(self._path(change)),))
         for call in self._calls(change, call_id) if self._judges else ():
-            verdict = await Judges(self._judges).judge(call)
+            verdict = await Judges(self._judges).judge(call, said)
             if verdict.refusal:
                 raise Refused(verdict.refusal)
             wishes += [verdict.reason] if verdict.wish == "ask" else []

@@ -54,10 +54,6 @@ class Home(Protocol):
         """Take an event of a sub-agent, and the call that started it."""
         ...
 
-    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Workplace:
-        """Return the place of an agent that works in a copy of the project, with `hook` before all others."""
-        ...
-
     def hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
         """Return what runs the person's hooks before the steps of an agent, by its name and kind."""
         ...

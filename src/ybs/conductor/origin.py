@@ -32,7 +32,7 @@ class ParentProject:
     """The project of an `environment`; `hooks` look before and after what changes in it."""
 
     def __init__(self, environment: ToolEnvironment, hooks: Sequence[CallHook]) -> None:
-        self.environment, self.hooks = environment, hooks
+        self.environment, self.hooks = environment, environment.around(hooks)
         #: Held while the changes of one sub-agent are merged.
         self.merging = asyncio.Lock()
         self.watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)

@@ -77,8 +77,8 @@ class Workplaces:
     async def run_in(
         self, overlay: Overlay, agent: SubAgent, chosen: ChosenModel | None, emit: Emit
     ) -> Report:
-        """Run a sub-agent in its copy; nothing is merged."""
-        place = self._home.place_in(overlay.environment, overlay.hook)
+        """Run a sub-agent in its copy; nothing is merged. Tools that are not built in know the project and not the copy."""
+        place = Workplace(overlay.environment, (overlay.hook,))
         return await agent.run(self._home, place, chosen, emit)
 
     async def merged(

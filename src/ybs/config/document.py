@@ -48,6 +48,11 @@ def read(path: Path, rule: Rule) -> str | None:
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise Unusable(f"cannot be read ({reason})") from error
+    return text_of(data)
+
+
+def text_of(data: bytes) -> str:
+    """Return the text that a configuration file holds. Raises Unusable."""
     if len(data) > LARGEST_BYTES:
         raise Unusable(_TOO_LARGE)
     try:

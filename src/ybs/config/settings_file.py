@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ybs.config import private_file
-from ybs.config.document import LEFT_OUT, NOTHING_SENT, open_regular
+from ybs.config.document import LEFT_OUT, NOTHING_SENT, Unusable, open_document, place_of
 from ybs.config.shape import Fitting, annotation_at, is_section, split_key, suggest
 from ybs.config.tree import is_list, is_object
 from ybs.core.errors import ConfigError
@@ -55,19 +55,12 @@ def is_set(key: str, path: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Return what the file says, as the settings are read: what ybs ignores there is not written to. Raises ConfigError."""
     try:
-        with open_regular(path) as file:
-            text = file.read().decode()
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
-    try:
-        return msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise ConfigError(
-            f"{path} is not a JSON object ({error}). Correct the file first."
-        ) from error
+        document = open_document(path, "own")
+    except Unusable as error:
+        raise ConfigError(f"{place_of(path, error)} {error}. Correct the file first.") from error
+    return {} if document is None else document.tree
 
 
 def _put(tree: dict[str, Any], keys: Sequence[str], value: Any) -> None:

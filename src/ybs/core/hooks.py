@@ -1,12 +1,15 @@
 """Hooks around a tool call."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 from msgspec import Raw, Struct
 
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect
+from ybs.core.ports import Effect, Preview
+
+#: Of a call that its tool has not looked at.
+UNSEEN: Final = Preview(title="")
 
 
 class CallHook(Protocol):
@@ -57,8 +60,8 @@ class CallOpener(Protocol):
 class CallJudge(Protocol):
     """A hook that judges every call, also those that only read: it can refuse, change, or have the person asked."""
 
-    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
-        """Judge a call that can be run. It may take as long as it needs. `paths` are those that the tool will use, as in its `Preview`."""
+    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
+        """Judge a call that can be run, of which its tool says what the `preview` does. It may take as long as it needs."""
         ...
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

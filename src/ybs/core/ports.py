@@ -92,13 +92,19 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do: `body` is the whole command, or unified diffs (`is_diff`), in which secrets of the files as they are can be hidden; `paths` are the files it touches, absolute."""
+    """What a call is about to do: `body` is the whole command, or unified diffs (`is_diff`), in which secrets of the files as they are can be hidden; `paths` are the files it touches, absolute.
+
+    `writes` are those of them that it changes; None: all, where the tool's effect is to write, edit or delete. `command_line` is a command that does the same.
+    Who judges calls by files and by commands goes by these two, whatever the tool is called.
+    """
 
     title: str
     body: str = ""
     paths: tuple[str, ...] = ()
     said: str = ""  # what another program says of its call, in words of its own
     is_diff: bool = False
+    writes: tuple[str, ...] | None = None
+    command_line: str = ""
 
 
 class Tool(Protocol):

@@ -19,7 +19,6 @@ from ybs.core.call_ids import CallIds
 from ybs.core.conversation import Conversation
 from ybs.core.envelope import MAIN
 from ybs.core.events import Event
-from ybs.core.hooks import CallHook
 from ybs.core.messages import Usage
 from ybs.core.ports import Confirm, Guard, Model
 from ybs.guards.planning import Planning
@@ -88,8 +87,7 @@ class MainAgent:
         self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
         self.recorder = TurnRecorder(environment, journal, self._warming)
         first = (options.editor,) if options.editor else ()
-        own = (words.hooks,) if words.hooks else ()
-        self._hooks = (*first, self.recorder, *options.hooks, *own)
+        self._hooks = (*first, self.recorder)
         self.place = Workplace(environment, self._hooks, options.tools, options.toolboxes)
         self.own_model: Model | None = options.model
         self.before_compaction: BeforeCompaction | None = (
@@ -119,26 +117,18 @@ class MainAgent:
         """Take an event of a sub-agent, and the call that started it."""
         self._ports.emit(event, agent=agent, started_by=started_by)
 
-    def place_in(self, environment: ToolEnvironment, hook: CallHook) -> Workplace:
-        """Return the place of an agent that works in a copy of the project; what reaches the project is recorded then.
-
-        Tools that are not built in know the project and not the copy.
-        """
-        own = self._words.hooks.elsewhere(environment) if self._words.hooks else None
-        return Workplace(environment, (hook, *self._options.hooks, *([own] if own else [])))
-
     def hook_guards(self, agent: str = "", kind: str = "") -> tuple[Guard, ...]:
         """Return what runs the person's hooks before the steps of an agent, by its name and kind."""
-        if self._words.hooks is None:
+        if (hooks := self._words.hooks) is None:
             return ()
         from ybs.agent.user_hooks.hooks import HookGuard
 
-        return (HookGuard(self._words.hooks, agent, kind),)
+        return (HookGuard(hooks, agent, kind),)
 
     @property
     def turn_hooks(self) -> "tuple[TurnHook, ...]":
         """What runs around a turn, in its order."""
-        return (*self._hooks, *([self.routed] if self.routed else []))
+        return (*self._hooks, *self.environment.checks, *([self.routed] if self.routed else []))
 
     def build(
         self, provider: str, model: ProviderModel, form: PromptForm | None = None

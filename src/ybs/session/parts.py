@@ -1,11 +1,11 @@
 """The parts of a session for the time of one conversation: made in order, each from those before it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.agent.environment import Person, ToolEnvironment
+from ybs.agent.environment import Person
+from ybs.agent.hooks import HookFacts
 from ybs.agent.model_choice import check_place, next_model, open_model
 from ybs.config.layers import Loaded
 from ybs.config.schema import PromptForm
@@ -15,11 +15,9 @@ from ybs.session.composer import Composer, attacher_in
 from ybs.session.journal import Journal, named
 from ybs.session.main_agent import MainAgent, SessionPorts
 from ybs.session.options import Options
+from ybs.session.settings import checked_environment
 from ybs.session.turn_runner import TurnRunner
 from ybs.transcripts.store import SessionStore
-
-if TYPE_CHECKING:
-    from ybs.agent.user_hooks.hooks import HookFacts, UserHooks
 
 NOTHING_SAID = (
     "All saved sessions of {folder} are empty, so a new one was started. "
@@ -47,11 +45,14 @@ class SessionParts:
     ) -> None:
         self._options, self._ports, self._is_first = options, ports, is_first
         person = Person(
-            confirm=self._ask, is_attended=ports.is_attended, jobs_changed=ports.tell_state
+            confirm=self._ask,
+            emit=ports.emit,
+            facts=self._facts,
+            is_attended=ports.is_attended,
+            jobs_changed=ports.tell_state,
         )
-        self.environment = environment = ToolEnvironment.of(
-            options.folder, loaded, options.permissions, person=person
-        )
+        self.environment, self._user_hooks = checked_environment(options, loaded, person)
+        environment = self.environment
         remark = environment.place_remark
         check_place(loaded.host, environment.incognito, *model, loaded.config)
         self.journal = Journal(
@@ -60,8 +61,7 @@ class SessionParts:
             ports.emit,
             may_write=loaded.config.session.auto_save and environment.incognito.may_write,
         )
-        self._user_hooks, problems = self._hooks_of(loaded)
-        self.loaded = _warned(environment.loaded, (*([remark] if remark else []), *problems))
+        self.loaded = _warned(environment.loaded, [remark] if remark else [])
         self.composer = Composer(
             lambda tell: attacher_in(environment, tell), ports.emit, self._user_hooks
         )
@@ -76,32 +76,13 @@ class SessionParts:
             is_of_others=options.is_shared or options.is_piped,
         )
 
-    def _hooks_of(self, loaded: Loaded) -> "tuple[UserHooks | None, Sequence[str]]":
-        """Return the programs that run around prompts and calls (most sessions have none), and what is wrong with some."""
-        if not loaded.config.hooks:
-            return None, ()
-        from ybs.agent.user_hooks.definitions import read
-        from ybs.agent.user_hooks.hooks import UserHooks
-
-        found = read(loaded.config.hooks)
-        if not found.hooks or self._options.dry_run:
-            return None, found.problems
-        hooks = UserHooks(found.hooks, self.environment, self._ports.emit, self._facts)
-        return hooks, found.problems
-
-    def _facts(self) -> "HookFacts":
-        from ybs.agent.user_hooks.hooks import HookFacts
-
+    def _facts(self) -> HookFacts:
         fresh = "startup" if self._is_first else "clear"
         source = "resume" if self.journal.earlier else fresh
         messages = self.main.conversation.messages
         return HookFacts(name=self.journal.name, source=source, messages=messages)
 
     async def _ask(self, question: Question) -> Answer:
-        if self._user_hooks is not None:
-            if (answer := await self._user_hooks.answer_to(question)) is not None:
-                return answer
-            self._user_hooks.notify("permission_prompt", f"ybs asks: {question.preview.title}")
         with self.main.delegating.paused():
             return await self._ports.confirm(question)
 

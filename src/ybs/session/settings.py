@@ -1,26 +1,33 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from ybs.agent.environment import Person, ToolEnvironment
+from ybs.agent.hooks import TurnHook
 from ybs.agent.model_choice import AUTO
-from ybs.config.document import LARGEST_BYTES, Unusable, open_own, place_of
+from ybs.config.document import Unusable, open_document, place_of
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_HOOKS
 from ybs.config.schema import Config, Effort
 from ybs.config.tree import ValueOrigin
 from ybs.core.errors import ConfigError
-from ybs.core.ports import Confirm
+from ybs.core.events import Emit
+from ybs.core.messages import ToolCall
+from ybs.core.ports import Confirm, Effect
 from ybs.providers.registry import chosen_name, provider_names, with_only_key
 from ybs.security.paths.roots import Roots
 from ybs.security.policy.confirm import nobody
 from ybs.session.options import SHIPPED, Options
 from ybs.trust.settings import load
+
+if TYPE_CHECKING:
+    from ybs.agent.user_hooks.hooks import UserHooks
+    from ybs.security.paths.autorun_watch import AutorunWatch
 
 
 def load_settings(options: Options) -> Loaded:
@@ -42,7 +49,7 @@ def _read(options: Options) -> Loaded:
     if options.mcp_servers:
         loaded = _with_servers(options, loaded)
     for file in options.host.persons((PERSONS_HOOKS,)):
-        loaded = _with_hooks_of(file, loaded) if file.exists() else loaded
+        loaded = _with_hooks_of(file, loaded)
     if not (options.host.config_folder / "plugins.json").exists():
         return loaded
     from ybs.plugins.in_settings import with_added  # few have plugins
@@ -73,30 +80,79 @@ def _with_servers(options: Options, loaded: Loaded) -> Loaded:
 
 def _with_hooks_of(file: Path, loaded: Loaded) -> Loaded:
     """Return the settings with the hooks that the person has in the settings of Claude Code."""
-    from ybs.trust.grants import hooks_in, in_lists, joined
-
     try:
-        with open_own(file) as opened:
-            hooks = hooks_in(opened.read(LARGEST_BYTES))
+        document = open_document(file, "own")
     except Unusable as error:
         why = f"{place_of(file, error)}: its hooks are IGNORED, because it {error}"
         return replace(loaded, warnings=(*loaded.warnings, why))
-    except OSError:
+    if document is None:
         return loaded
-    if not hooks:
-        return loaded
-    config = loaded.config
-    return replace(loaded, config=replace(config, hooks=joined(in_lists(config.hooks), hooks)))
+    from ybs.trust.grants import hooks_in, in_lists, joined  # many have no such file
+
+    hooks = hooks_in(document.tree)
+    config = replace(loaded.config, hooks=joined(in_lists(loaded.config.hooks), hooks))
+    return replace(loaded, config=config, warnings=(*loaded.warnings, *document.all_warnings()))
 
 
-def environment_of(options: Options, loaded: Loaded, confirm: Confirm = nobody) -> ToolEnvironment:
-    """Return what tools stand on, for a frontend that needs no model."""
+def environment_of(
+    options: Options, loaded: Loaded, confirm: Confirm = nobody, emit: Emit = lambda _: None
+) -> ToolEnvironment:
+    """Return what tools stand on, for a frontend that needs no model; `emit` takes what the person should know of a call.
+
+    What a session's recorder does around its calls is done here as well: the question about what would be lost, and the look for files that run later.
+    """
     if loaded.config.incognito.enabled:
         options.before_incognito()
-    person = Person(confirm=confirm)
-    made = ToolEnvironment.of(options.folder, loaded, options.permissions, person=person)
+    made, _ = checked_environment(options, loaded, Person(confirm=confirm, emit=emit))
     made.workspace.ask_for_losses(partial(_first_lost, made.roots))
+    made.add_checks(_AutorunNotices(made, emit))
     return made
+
+
+def checked_environment(
+    options: Options, loaded: Loaded, person: Person
+) -> "tuple[ToolEnvironment, UserHooks | None]":
+    """Return what tools stand on, with the hooks that were handed in and the person's own around each call; and the latter, where there are any.
+
+    Sessions and all frontends have theirs from here, and no toolbox of it is without them: see `ToolEnvironment.checks`.
+    """
+    made = ToolEnvironment.of(options.folder, loaded, options.permissions, person=person)
+    made.add_checks(*options.hooks)
+    if not loaded.config.hooks:
+        return made, None
+    from ybs.agent.user_hooks.hooks import hooked  # most have none
+
+    return hooked(made, person)
+
+
+class _AutorunNotices(TurnHook):
+    """Looks before and after each command, and before a change where others may have been at work; what it finds goes to `emit`."""
+
+    name = "looking for files that run later"
+    loss = "the person is not told which files it leaves that run later"
+
+    def __init__(self, environment: ToolEnvironment, emit: Emit) -> None:
+        self._environment, self._emit = environment, emit
+
+    @cached_property
+    def _watch(self) -> "AutorunWatch":
+        from ybs.security.paths.autorun_watch import AutorunWatch  # with the first command
+
+        made = self._environment
+        return AutorunWatch(made.sandbox, made.roots, made.has_jobs)
+
+    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Look at what is there before a command, and after a hook or a server."""
+        del call, paths
+        await (self._watch.before if effect == "execute" else self._watch.end_turn)(self._emit)
+
+    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
+        """Name what a command has left."""
+        del call
+        if effect == "execute":
+            await self._watch.after(self._emit)
+        else:
+            self._watch.accept(paths)
 
 
 def _first_lost(roots: Roots, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 _Value = TypeVar("_Value")
+#: The effects of tools that change the files which their previews name.
+_CHANGING = frozenset({"write", "edit", "delete"})
 #: How long any call may take. run_shell ends by itself after 600 s at most, and other tools much sooner.
 MOST_SECONDS = 660.0
 #: How long a tool may look at a call before the person is asked.
@@ -252,7 +254,7 @@ class LocalToolbox(Toolbox):
         from ybs.tools.calls.supervise import called
 
         call = ready.call
-        verdict = await judges.judge(call, ready.preview.paths)
+        verdict = await judges.judge(call, ready.preview)
         if verdict.refusal:
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=verdict.refusal))
             return replace(self._failed(call, verdict.refusal, "refused"), is_refused=True)
@@ -460,6 +462,8 @@ def _preview_of(tool: Tool, arguments: Any) -> Preview:
     preview = tool.preview(arguments)
     if not isinstance(preview, Preview):  # pyright: ignore[reportUnnecessaryIsInstance] - anybody's tool
         raise TypeError(f"its preview is {type(preview).__name__}, not Preview")
+    if preview.writes is None and tool.effect in _CHANGING:
+        preview = replace(preview, writes=preview.paths)
     return preview
 
 

@@ -10,7 +10,6 @@ from itertools import repeat
 from typing import Any, Final, TypeGuard
 from urllib.parse import urlsplit
 
-import msgspec
 from msgspec import Struct
 
 from ybs.config.addresses import is_clear, origin_of
@@ -185,13 +184,9 @@ def joined(*places: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {event: [g for hooks in places for g in hooks.get(event, [])] for event in events}
 
 
-def hooks_in(data: bytes) -> dict[str, list[Any]]:
-    """Return the hooks that a settings file of another agent has; none where it has none, turns them off, or cannot be read."""
-    try:
-        tree: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    hooks: Any = tree.get("hooks") if is_object(tree) else None
+def hooks_in(tree: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the hooks that the settings of another agent have; none where they have none, or turn them off."""
+    hooks: Any = tree.get("hooks")
     if not is_object(hooks) or tree.get("disableAllHooks") is True:
         return {}
     return in_lists(hooks)

@@ -9,12 +9,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from ybs.config.document import (
-    LARGEST_BYTES,
     SettingsDocument,
     Unusable,
     parse,
     place_of,
     profile_in,
+    text_of,
     visible,
 )
 from ybs.config.host import Host
@@ -238,8 +238,10 @@ class ProjectLayer:
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""
         self.servers = self._parse_servers(files.get(MCP_FILE))
-        found = {name: files[name].data for name in CLAUDE_SETTINGS if name in files}
-        self._claude_hooks = {n: hooks for n, data in found.items() if (hooks := hooks_in(data))}
+        found = {name: self._parse_file(name, files.get(name)) for name in CLAUDE_SETTINGS}
+        self._claude_hooks = {
+            n: hooks for n, d in found.items() if d and (hooks := hooks_in(d.tree))
+        }
         servers = self.servers.tree if self.servers else {}
         also = [{"hooks": hooks} for hooks in self._claude_hooks.values()]
         for tree in (self.powerful.values, *also, servers):
@@ -247,16 +249,7 @@ class ProjectLayer:
                 yield from find(words).files
 
     def _parse_servers(self, file: ProjectFile | None) -> SettingsDocument | None:
-        if file is None:
-            return None
-        if len(file.data) > LARGEST_BYTES:
-            raise Untrustable(f"{MCP_FILE} is larger than {LARGEST_BYTES // 1000} kB")
-        try:
-            text = file.data.decode()
-        except UnicodeDecodeError:
-            self._early.append(f"{MCP_FILE}: IGNORED as a whole, because it is not UTF-8 text")
-            return None
-        document = self._parse(self.file.parent / MCP_FILE, text)
+        document = self._parse_file(MCP_FILE, file)
         servers: Any = document.tree.get(_SERVERS) if document else None
         if document is None or not is_object(servers):
             return None
@@ -268,8 +261,12 @@ class ProjectLayer:
             document.warn((_SERVERS, name), why)
         return document
 
-    def _parse(self, path: Path, text: str | None) -> SettingsDocument | None:
+    def _parse_file(self, name: str, file: ProjectFile | None) -> SettingsDocument | None:
+        return self._parse(self.file.parent / name, file and file.data)
+
+    def _parse(self, path: Path, text: str | bytes | None) -> SettingsDocument | None:
         try:
+            text = text_of(text) if isinstance(text, bytes) else text
             return None if text is None else parse(path, text)
         except Unusable as error:
             self._early.append(f"{place_of(path, error)}: IGNORED as a whole, because it {error}")

@@ -321,6 +321,23 @@ async def test_hooks_of_the_person_judge_the_calls(
         assert not (await client.call_tool("list_files", {"pattern": "*"})).is_error
 
 
+async def test_a_hook_that_answers_for_the_person_is_asked_before_the_client(
+    clients: Any, project: Path, home: Path, generation: str
+) -> None:
+    hook = {"type": "command", "command": "echo not that one >&2; exit 2"}
+    config = {"hooks": {"PermissionRequest": [{"matcher": "Write", "hooks": [hook]}]}}
+    path = home / ".config" / "ybs" / "config.json"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(msgspec.json.encode(config))
+    person = clients.Person("yes")
+    async with clients.in_memory(project, generation, person=person) as client:
+        refused = await client.call_tool("write_file", {"path": "a", "content": "x"})
+        assert "a hook says: not that one" in clients.text_of(refused)
+        assert (await client.call_tool("run_shell", {"command": "touch b"})).is_error is False
+    assert not (project / "a").exists()
+    assert len(person.asked) == 1
+
+
 async def test_output_of_a_running_command_is_progress(
     clients: Any, project: Path, generation: str
 ) -> None:

@@ -270,3 +270,57 @@ def test_what_only_a_call_needs_is_not_loaded_for_the_first_request() -> None:
     late = {"schema_types", "broken_json"}
     assert not {f"ybs.tools.calls.{name}" for name in late} & set(done.stdout.split())
     assert not {"hashlib", "shlex"} & set(done.stdout.split())
+
+
+def with_hook(home: Path, event: str, matcher: str, command: str) -> None:
+    group = {"matcher": matcher, "hooks": [{"type": "command", "command": command}]}
+    path = home / ".config" / "ybs" / "config.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.encode({"hooks": {event: [group]}}))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+def test_hooks_of_the_person_judge_the_call_as_they_do_in_a_session(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str], event: str
+) -> None:
+    with_hook(home, event, "Write", "echo not that one >&2; exit 2")
+    written = '{"path": "a", "content": "x"}'
+    mode = [] if event == "PermissionRequest" else ["--mode", "accept-edits"]
+    for words in (mode, ["--yes"]):
+        result, _ = called(capsys, "write_file", written, *words, code=5)
+        assert "not that one" in result["error"]
+    assert not (project / "a").exists()
+    result, err = called(capsys, "list_files", '{"pattern": "*"}')
+    assert result["success"]
+    assert err == ""
+
+
+@pytest.mark.integration
+def test_hooks_after_the_call_hear_of_it_and_end_with_it(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_hook(home, "PostToolUse", "Bash", 'cat > "$YBS_PROJECT_DIR/seen"; echo seen >&2; exit 2')
+    result, _ = called(capsys, "run_shell", '{"command": "echo x"}', "--yes", "--no-sandbox")
+    assert result["output"].endswith("[hook] seen")
+    told = msgspec.json.decode((project / "seen").read_bytes())
+    assert (told["session_id"], told["tool_input"]) == ("no-session", {"command": "echo x"})
+
+
+@pytest.mark.integration
+def test_what_is_wrong_with_a_hook_is_told_before_a_call(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_hook(home, "PreToolUze", "Bash", "exit 2")
+    _, err = called(capsys, "list_files", '{"pattern": "*"}')
+    assert "hooks.PreToolUze: there is no such event in ybs" in err
+
+
+@pytest.mark.integration
+def test_what_a_command_leaves_that_runs_later_is_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = "mkdir .vscode; echo {} > .vscode/tasks.json"
+    _, err = called(capsys, "run_shell", msgspec.json.encode({"command": made}).decode(), "--yes")
+    assert "A command left files that other programs run" in err
+    assert ".vscode/tasks.json" in err

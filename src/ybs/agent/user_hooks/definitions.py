@@ -50,6 +50,8 @@ KNOWN: Final = {
     "delegate": _Known(("Task", "Agent")),
 }
 _NONE = _Known()
+#: The names by which hooks guard files from being changed.
+_WRITING: Final = ("Write", "Edit")
 #: Those that look into a folder, and all that take the path of one or of a file.
 _OF_FOLDERS: Final = ("list_files", "search_files")
 _OF_FILES: Final = (
@@ -70,11 +72,6 @@ _SECONDS = {("run_shell", "timeout")}
 def names_of(tool: str) -> tuple[str, ...]:
     """Return all names by which a hook may mean a tool."""
     return (tool, *KNOWN.get(tool, _NONE).names)
-
-
-def names_before(tool: str) -> tuple[str, ...]:
-    """Return the names by which hooks before a call mean a tool: who keeps files from being written keeps them from being deleted."""
-    return (*names_of(tool), *(("Write", "Edit") if tool == "delete_file" else ()))
 
 
 def names_of_kind(kind: str) -> tuple[str, ...]:
@@ -113,13 +110,53 @@ def own_arguments(tool: str, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class HookedCall(Struct, frozen=True):
-    """A call as hooks are told of it. `files` are its paths, as named and as its tool uses them; None where one is not a path."""
+    """A call as hooks are told of it. `files` are its paths, as named and as its tool uses them; None where one is not a path.
+
+    `also` are more names by which a hook may mean it. `real_tool` is the one that is called where it is told as a call of another.
+    `copy`: it is told as the call in the project that it stands for, and made in this copy of that.
+    """
 
     id: str
     tool: str
     arguments: dict[str, Any]
     files: tuple[tuple[str, Path], ...] | None
     folder: Path
+    also: tuple[str, ...] = ()
+    real_tool: str = ""
+    copy: str = ""
+
+    def before(self, writes: Iterable[str], command_line: str) -> "list[HookedCall]":
+        """Return what hooks before it are asked about: the call, by file, and what it does besides that hooks know by other names.
+
+        A file that it changes is written, whichever tool does it: who keeps files from being written keeps them from being deleted, restored
+        and changed by a switch of branches. What a command line does as well is run by Bash.
+        """
+        named = {path for _, path in self.files or ()} if self.tool in _OF_FILES else set[Path]()
+        written = [*dict.fromkeys(map(Path, writes))]
+        is_known = named.isdisjoint(written) or not set(_WRITING).isdisjoint(names_of(self.tool))
+        calls = (self if is_known else replace(self, also=_WRITING)).by_file
+        if command_line:
+            calls.append(self._as("run_shell", {"command": command_line}))
+        files = [path for path in written if path not in named]
+        return [*calls, *(self._as("write_file", {"path": str(path)}, path) for path in files)]
+
+    def _as(self, tool: str, arguments: dict[str, Any], *files: Path) -> "HookedCall":
+        """Return what it does besides as a call of another tool."""
+        return HookedCall(
+            id=self.id,
+            tool=tool,
+            arguments=arguments,
+            files=tuple((str(path), path) for path in files),
+            folder=self.folder,
+            also=_WRITING if files else (),
+            real_tool=self.tool,
+            copy=self.copy,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names by which a hook may mean it."""
+        return (*names_of(self.tool), *self.also)
 
     @property
     def by_file(self) -> "list[HookedCall]":
@@ -143,12 +180,13 @@ class HookedCall(Struct, frozen=True):
     @property
     def facts(self) -> dict[str, Any]:
         """What hooks are told of it."""
-        return {
+        facts = {
             "tool_name": shown_name(self.tool),
             "tool_input": shown_arguments(self.tool, self.arguments, self._whole),
             "tool_use_id": self.id,
-            "ybs_tool_name": self.tool,
+            "ybs_tool_name": self.real_tool or self.tool,
         }
+        return {**facts, "ybs_copy": self.copy} if self.copy else facts
 
     def _whole(self, name: str) -> str:
         files = dict(self.files or ()) if self.tool in _OF_FILES else {}
@@ -219,15 +257,17 @@ class Hook(Struct, frozen=True, kw_only=True):
             return not {part.strip() for part in re.split(r"[|,]", matcher)}.isdisjoint(names)
         return any(re.search(matcher, name) for name in names)
 
-    def allows(self, tool: str, command: str, paths: NamedPaths | None) -> bool:
+    def allows(
+        self, tool: str, command: str, paths: NamedPaths | None, also: Collection[str] = ()
+    ) -> bool:
         """Return whether a call is one that `condition` means, such as `Bash(git *)`; one that cannot be read means all.
 
-        `paths` are the files of the call; None where they are not known, and may be any.
+        `paths` are the files of the call; None where they are not known, and may be any. `also` are more names of the call.
         """
         found = _CONDITION.match(self.condition.strip())
         if found is None:
             return True
-        if found["tool"] not in (*names_of(tool), _ALSO.get(tool)):
+        if found["tool"] not in (*names_of(tool), _ALSO.get(tool), *also):
             return False
         if (pattern := found["pattern"]) is None or paths is None:
             return True

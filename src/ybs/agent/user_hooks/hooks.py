@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Raw, Struct, field
 from msgspec.structs import replace
 
-from ybs.agent.environment import ToolEnvironment
-from ybs.agent.hooks import TurnHook
+from ybs.agent.environment import Person, ToolEnvironment
+from ybs.agent.hooks import HookFacts, PersonsHooks
 from ybs.agent.user_hooks.definitions import (
+    KNOWN,
     OWN,
     SOURCES,
     EventName,
@@ -23,10 +24,10 @@ from ybs.agent.user_hooks.definitions import (
     HookedCall,
     Source,
     merged,
-    names_before,
     names_of,
     names_of_kind,
     own_arguments,
+    read,
     shown_arguments,
     shown_name,
 )
@@ -35,7 +36,7 @@ from ybs.config.tree import is_list, is_object
 from ybs.context.document_text import framed
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
-from ybs.core.hooks import CallVerdict
+from ybs.core.hooks import UNSEEN, CallVerdict
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -45,13 +46,13 @@ from ybs.core.messages import (
     ToolResult,
     UserMessage,
 )
-from ybs.core.ports import Answer, Guard, Question, Turn
+from ybs.core.ports import Answer, Confirm, Guard, Preview, Question, Turn
 from ybs.core.wording import listed
 from ybs.security.own_programs import IN_PROJECT
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name
+from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import OutsideRoots
-from ybs.tools.registry import NAMES
 from ybs.tools.shell.path_leases import paused
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -177,26 +178,19 @@ class PromptBlocked(YbsError):
     """A hook did not let the person's words pass; the text says why."""
 
 
-class HookFacts(Struct, frozen=True, kw_only=True):
-    """What hooks are told of the session. `source` says how it began: `startup`, `resume`, or `clear` after another one."""
-
-    name: str
-    source: str
-    messages: Sequence[Message] = ()
-
-
 class _InCommon(Struct):
-    """What the hooks of a session have in common wherever they run: why a turn is to end, whether the session has begun."""
+    """What the hooks of a session have in common wherever they run: why a turn is to end, whether the session has begun, the project's `copies`."""
 
     transcript: _Transcript
     why: str | None = None
     has_begun: bool = False
     has_told_waiting: bool = False
     has_told_moving: bool = False
+    copies: list[str] = field(default_factory=list[str])
     background: set[asyncio.Task[HookAnswer]] = field(default_factory=set[asyncio.Task[HookAnswer]])
 
 
-class UserHooks(TurnHook):
+class UserHooks(PersonsHooks):
     """The hooks in force of one session."""
 
     name = "your hooks"
@@ -207,17 +201,21 @@ class UserHooks(TurnHook):
         environment: ToolEnvironment,
         emit: Emit,
         session: Callable[[], HookFacts],
-        common: _InCommon | None = None,
+        project: "UserHooks | None" = None,
     ) -> None:
         self._hooks, self._environment, self._emit = hooks, environment, emit
-        self._session = session
-        self._common = common or _InCommon(
-            _Transcript(environment.folder, lambda text: environment.mask(text, "a transcript"))
-        )
+        self._session, self._project = session, project or self
+        mask = partial(environment.mask, place="a transcript")
+        own = _InCommon(_Transcript(environment.folder, mask))
+        self._common = project._common if project else own
 
     def elsewhere(self, environment: ToolEnvironment) -> "UserHooks":
-        """Return these hooks for an agent that works in a copy of the project; one that ends a turn there ends it for all."""
-        return UserHooks(self._hooks, environment, self._emit, self._session, self._common)
+        """Return these hooks for an agent that works in a copy of the project; one that ends a turn there ends it for all.
+
+        Before a call they are asked about the one in the project that it stands for, and run as they do there; after it they are told of the copy.
+        """
+        self._common.copies.append(str(environment.folder))
+        return UserHooks(self._hooks, environment, self._emit, self._session, self._project)
 
     @property
     def ending(self) -> str | None:
@@ -241,7 +239,7 @@ class UserHooks(TurnHook):
         if call is not None and any(hook.condition for hook in meant):
             command, files = str(call.arguments.get("command", "")), call.files
             paths = None if files is None else NamedPaths(self._environment.roots, files)
-            meant = [hook for hook in meant if hook.allows(call.tool, command, paths)]
+            meant = [hook for hook in meant if hook.allows(call.tool, command, paths, call.also)]
         is_trusted = any(each.source == "own" for each in meant)
         is_trusted = is_trusted and await asyncio.to_thread(self._trusts, call)
         if not is_trusted and event in _AFTER and call is not None and call.places != ():
@@ -405,13 +403,13 @@ class UserHooks(TurnHook):
         said = Text(text=f"\n\n<hook-context>\n{framed(clean)}\n</hook-context>")
         return replace(message, content=(*message.content, said))
 
-    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
+    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
         """Ask the hooks before a call is run."""
-        answer = await self._asked("PreToolUse", self._call(call, paths))
+        answer = await self._asked("PreToolUse", call, preview)
         if answer.are_others and answer.arguments is not None and answer.blocked is None:
             # The person's own have seen another call: they are asked about the one that would run.
-            changed = replace(call, arguments=_encoded(own_arguments(call.name, answer.arguments)))
-            again = await self._asked("PreToolUse", self._call(changed), OWN)
+            changed = replace(call, arguments=self._given(call.name, answer.arguments))
+            again = await self._asked("PreToolUse", changed, UNSEEN, OWN)
             answer = merged((answer, replace(again, arguments=None)))
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending
@@ -421,27 +419,67 @@ class UserHooks(TurnHook):
             answer.permission,
             answer.reason or "it gives no reason",
         )
-        if answer.are_others and not wish and call.name not in NAMES:
-            # A rule for such a tool, which may reach anything, is about what the model says.
+        if answer.are_others and not wish and call.name not in KNOWN:
+            # A rule for such a tool, which may reach anything, is about what the model says; and what the call does now nobody has told hooks.
             wish, why = "ask", "it is not your own, and gave other arguments"
         return CallVerdict(
-            arguments=None if given is None else _encoded(own_arguments(call.name, given)),
+            arguments=None if given is None else self._given(call.name, given),
             wish="" if wish == "deny" else wish,
             reason=f"a hook says to ask: {why}",
             note=answer.context and f"[hook] {answer.context}",
         )
 
     async def _asked(
-        self, event: EventName, call: HookedCall, sources: Collection[Source] = SOURCES
+        self,
+        event: EventName,
+        call: ToolCall,
+        preview: Preview,
+        sources: Collection[Source] = SOURCES,
     ) -> HookAnswer:
-        """Ask about a call: once, or about each of its files, as a hook goes by one path. An `allow` is one for all of them."""
-        names = names_before(call.tool)
-        answers = [
-            await self.fire(event, each.facts, names, each, sources) for each in call.by_file
-        ]
+        """Ask about a call: once, or about each of its files, as a hook goes by one path. An `allow` is one for all of them.
+
+        Then about what it does besides: that can be refused or asked about, and is neither allowed nor changed by itself.
+        """
+        told, project = self._told(call, preview.paths), self._project
+        writes = [self._in_project(real_name(path)) for path in preview.writes or ()]
+        calls = told.before(writes, preview.command_line)
+        own = [each for each in calls if not each.real_tool]
+        answers = [await project.fire(event, each.facts, each.names, each, sources) for each in own]
         answer = merged(answers)
-        is_open = answer.permission == "allow" and any(not each.permission for each in answers)
-        return replace(answer, permission="") if is_open else answer
+        if answer.permission == "allow" and any(not each.permission for each in answers):
+            answer = replace(answer, permission="")
+        for each in calls[len(own) :]:
+            if answer.blocked is not None:
+                break
+            said = await project.fire(event, each.facts, each.names, each, sources)
+            held = "" if said.permission == "allow" else said.permission
+            answer = merged((answer, replace(said, permission=held, arguments=None)))
+        return answer
+
+    def _told(self, call: ToolCall, paths: Sequence[str]) -> HookedCall:
+        """Return what hooks before a call are told of it: of one in a copy, the call in the project that it stands for, as rules are judged."""
+        found, moved, project = self._call(call, paths), self._in_project, self._project
+        files = found.files and tuple((moved(n), Path(moved(str(used)))) for n, used in found.files)
+        arguments = _moved(found.arguments, moved)
+        copy = "" if self is project else str(found.folder)
+        folder = project._environment.folder
+        return replace(found, arguments=arguments, files=files, folder=folder, copy=copy)
+
+    def _in_project(self, path: str) -> str:
+        """Return the path in the project that one in a copy of it stands for; any other as it is."""
+        project = str(self._project._environment.folder)
+        copy = next((each for each in self._common.copies if lies_in(path, each)), "")
+        return _there(path, copy, project) if copy else path
+
+    def _given(self, tool: str, shown: Mapping[str, Any]) -> Raw:
+        """Return the arguments that a hook gave for a call; in a copy, with its paths in place of the project's."""
+        here, project = str(self._environment.folder), str(self._project._environment.folder)
+
+        def moved(path: str) -> str:
+            return _there(path, project, here) if lies_in(path, project) else path
+
+        own = own_arguments(tool, shown)
+        return Raw(msgspec.json.encode(own if here == project else _moved(own, moved)))
 
     async def answer_to(self, question: Question) -> Answer | None:
         """Return the hooks' answer to a question in the person's place; None if the person has to be asked.
@@ -451,17 +489,28 @@ class UserHooks(TurnHook):
         """
         if question.choices is not None:
             return None  # the model's own
-        call = self._call(question.call, question.preview.paths)
-        answer = await self._asked("PermissionRequest", call)
+        answer = await self._asked("PermissionRequest", question.call, question.preview)
         if answer.blocked is not None:
             return Answer(is_allowed=False, reason=f"a hook says: {answer.blocked}")
         if answer.permission != "allow" or not question.grant:
             return None
         # Other arguments would be unjudged.
-        if answer.arguments not in (None, call.facts["tool_input"]):
+        told = self._told(question.call, question.preview.paths)
+        if answer.arguments not in (None, told.facts["tool_input"]):
             self._emit(Noticed(level="warning", text=_UNCHANGED))
             return None
         return Answer(is_allowed=True)
+
+    def asked_before(self, confirm: Confirm) -> Confirm:
+        """Return what asks the hooks about a question, and `confirm` where none of them answers."""
+
+        async def ask(question: Question) -> Answer:
+            if (answer := await self.answer_to(question)) is not None:
+                return answer
+            self.notify("permission_prompt", f"ybs asks: {question.preview.title}")
+            return await confirm(question)
+
+        return ask
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
         """Tell the hooks of a call that was run, and add what they say to its result."""
@@ -504,6 +553,24 @@ class UserHooks(TurnHook):
             await asyncio.wait(left)
 
 
+def hooked(
+    environment: ToolEnvironment, person: Person
+) -> "tuple[ToolEnvironment, UserHooks | None]":
+    """Return an environment with the hooks of its settings, and these: they judge all its calls, and answer questions before the person is asked.
+
+    What is wrong with some of them is among its warnings. Calls that are never run have none.
+    """
+    found = read(environment.config.hooks)
+    loaded = environment.loaded
+    loaded = replace(loaded, warnings=(*loaded.warnings, *found.problems))
+    if not found.hooks or environment.permissions.is_dry_run:
+        return replace(environment, loaded=loaded), None
+    made = replace(environment, loaded=loaded)
+    hooks = UserHooks(found.hooks, made, person.emit, person.facts)
+    made.use_hooks(hooks)
+    return made, hooks
+
+
 def _with_said(result: ToolResult, answer: HookAnswer) -> ToolResult:
     said = [f"[hook] {text}" for text in (answer.blocked, answer.context) if text]
     return replace(result, output="\n\n".join((result.output, *said))) if said else result
@@ -513,8 +580,24 @@ def _decoded(call: ToolCall) -> dict[str, Any]:
     return msgspec.json.decode(call.arguments, type=dict[str, Any])
 
 
-def _encoded(arguments: dict[str, Any]) -> Raw:
-    return Raw(msgspec.json.encode(arguments))
+#: The arguments of built-in tools that are paths.
+_PLACES = ("path", "file_path", "paths", "working_dir")
+
+
+def _moved(arguments: Mapping[str, Any], move: Callable[[str], str]) -> dict[str, Any]:
+    """Return arguments with their paths moved."""
+
+    def moved(value: Any) -> Any:
+        if is_list(value):
+            return [*map(moved, value)]
+        return move(value) if isinstance(value, str) else value
+
+    return {name: moved(each) if name in _PLACES else each for name, each in arguments.items()}
+
+
+def _there(path: str, here: str, there: str) -> str:
+    """Return the path in another folder that stands where one does `here`."""
+    return f"{there.rstrip('/')}/{path[len(here) :].lstrip('/')}".rstrip("/")
 
 
 #: A hook that never lets a turn end is not asked for ever.

@@ -442,6 +442,6 @@ class Requests:
             gate or self._gate,
             max_output_chars=_MOST_SHOWN,
             dry_run=environment.permissions.is_dry_run,
-            hooks=self._hooks,
+            hooks=environment.around(self._hooks),
         )
         return await environment.secrets.guarded(toolbox).run(call, self._tell)

@@ -20,16 +20,12 @@ from pydantic import ValidationError
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import empty_toolbox, own_tools
-from ybs.agent.user_hooks.definitions import read
-from ybs.agent.user_hooks.hooks import HookFacts, UserHooks
+from ybs.agent.toolbox import empty_toolbox, own_tools, programs_of
 from ybs.config.installed import installed
 from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit, Event, Noticed
-from ybs.core.hooks import CallHook
-from ybs.core.messages import ToolCall
-from ybs.core.ports import Effect, Tool
+from ybs.core.ports import Tool
 from ybs.core.remedies import Remedy
 from ybs.core.time_limits import time_limit
 from ybs.core.wording import listed
@@ -40,13 +36,11 @@ from ybs.frontends.json_rpc import MOST_BYTES, LineReader
 from ybs.frontends.mcp_server.server import ToolServer, confirm
 from ybs.frontends.tty import claim_stdio
 from ybs.security.gate import put_json
-from ybs.security.paths.autorun_watch import AutorunWatch
 from ybs.session.options import Options
 from ybs.session.plugins import with_plugins
 from ybs.session.questions import Questions
 from ybs.session.settings import environment_of, ready_settings
 from ybs.tools.calls.supervise import called
-from ybs.tools.external.catalogue import DESCRIBE_SECONDS
 from ybs.tools.registry import builtin_tools, is_enabled
 from ybs.tools.toolbox import LocalToolbox
 
@@ -115,45 +109,18 @@ async def served(options: Options, names: Sequence[str], emit: Emit) -> AsyncGen
     """Make the server of the tools of a folder; when this ends, so does all that they have started. Raises UsageError."""
     options = with_plugins(options, installed())
     ask = partial(Questions().ask, confirm=confirm)
-    environment = environment_of(options, ready_settings(options), ask)
+    environment = environment_of(options, ready_settings(options), ask, emit)
     context = PromptContext(environment)
-    hooks = _user_hooks(environment, options, emit)
     try:
-        foreign = await _foreign(environment, options)
-        around = (AutorunNotices(environment, emit), *options.hooks, *hooks)
-        own = served_toolbox(environment, context, foreign, names, around)
+        foreign = (*options.tools, *await programs_of(environment))
+        own = served_toolbox(environment, context, foreign, names)
         _warn(environment)
         await own.open(emit)
         toolbox = environment.secrets.guarded(own)
-        yield ToolServer(environment, toolbox, emit, hooks).server
+        yield ToolServer(environment, toolbox, emit).server
     finally:
-        for each in hooks:
-            await each.aclose("other")
         await context.aclose()
         await environment.aclose()
-
-
-async def _foreign(environment: ToolEnvironment, options: Options) -> Sequence[Tool]:
-    """Return the tools of packages beside ybs, and the person's programs that are tools."""
-    if not environment.has_external_tools():
-        return options.tools
-    catalogue = environment.external_tools
-    try:
-        await catalogue.load(DESCRIBE_SECONDS)
-    finally:
-        await catalogue.aclose()
-    return (*options.tools, *catalogue.usable)
-
-
-def _user_hooks(environment: ToolEnvironment, options: Options, emit: Emit) -> Sequence[UserHooks]:
-    """Return the person's hooks, which judge the calls of other agents too."""
-    section = environment.config.hooks
-    if not section or options.dry_run:
-        return ()
-    found = read(section)
-    warn(found.problems)
-    facts = HookFacts(name="mcp", source="startup")
-    return [UserHooks(found.hooks, environment, emit, lambda: facts)]
 
 
 def _warn(environment: ToolEnvironment) -> None:
@@ -161,30 +128,6 @@ def _warn(environment: ToolEnvironment) -> None:
     review = environment.loaded.review
     if review is not None and review.needs_question:
         tell(f"ybs: {advised('', (Remedy('trust_project'),))}.")
-
-
-class AutorunNotices(CallHook):
-    """Looks before and after each command, and before a change where others may have been at work; what it finds goes to `emit`."""
-
-    name = "looking for files that run later"
-    loss = "the person is not told which files it leaves that run later"
-
-    def __init__(self, environment: ToolEnvironment, emit: Emit) -> None:
-        self._watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)
-        self._emit = emit
-
-    async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """Look at what is there before a command, and after a hook or a server."""
-        del call, paths
-        await (self._watch.before if effect == "execute" else self._watch.end_turn)(self._emit)
-
-    async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
-        """Name what a command has left."""
-        del call
-        if effect == "execute":
-            await self._watch.after(self._emit)
-        else:
-            self._watch.accept(paths)
 
 
 #: By these a model talks to the person of ybs and keeps notes. Another agent has its own, and gets them only by name.
@@ -198,7 +141,6 @@ def served_toolbox(
     context: PromptContext,
     foreign: Sequence[Tool],
     names: Sequence[str],
-    hooks: Sequence[CallHook],
 ) -> LocalToolbox:
     """Return the tools of these names, or without names those that are of use to another agent. Raises UsageError."""
     config = environment.config
@@ -210,7 +152,7 @@ def served_toolbox(
             f"--tools: there is no tool {missing[0]!r} that is on; there are {listed(sorted(there))}"
         )
     chosen = set(names) or there - ONLY_BY_NAME
-    toolbox = empty_toolbox(environment, hooks)
+    toolbox = empty_toolbox(environment, ())
     toolbox.offer(
         [tool for tool in own if tool.name in chosen],
         foreign=[tool for tool in foreign if tool.name in chosen],

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from pydantic import ValidationError
 
 from ybs.agent.environment import ToolEnvironment
-from ybs.agent.hooks import TurnHook, before_turn
 from ybs.core.events import Emit, Event, ToolPrinted
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Confirm, Question, Request, Toolbox, ToolSpec
@@ -201,19 +200,11 @@ _WITHOUT_TOOL: Final = ("", "ask", "secrets")
 class ToolServer:
     """Serves the tools of one environment to one client.
 
-    `toolbox` has the tools, behind the firewall; `hooks` are told that a turn begins before each call. The environment asks by `confirm`
-    of this module. `emit` takes notices for the person.
+    `toolbox` has the tools, behind the firewall. The environment asks by `confirm` of this module. `emit` takes notices for the person.
     """
 
-    def __init__(
-        self,
-        environment: ToolEnvironment,
-        toolbox: Toolbox,
-        emit: Emit,
-        hooks: Sequence[TurnHook] = (),
-    ) -> None:
-        self._environment, self._toolbox = environment, toolbox
-        self._emit, self._hooks = emit, hooks
+    def __init__(self, environment: ToolEnvironment, toolbox: Toolbox, emit: Emit) -> None:
+        self._environment, self._toolbox, self._emit = environment, toolbox, emit
         self._numbers = count(1)
         self._pending = PendingAnswers(environment.mask_question)
         #: Held by a call that may change something: those come one after the other.
@@ -288,7 +279,8 @@ class ToolServer:
             return await self._run_alone(call, emit)
 
     async def _run_alone(self, call: ToolCall, emit: Emit) -> ToolResult:
-        await before_turn(self._hooks, emit)
+        if (hooks := self._environment.user_hooks) is not None:
+            await hooks.before_turn(emit)  # one that ended a turn has ended a call here
         return await self._toolbox.run(call, emit)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
-from ybs.agent.toolbox import ToolSet, make_toolbox, own_tools
+from ybs.agent.toolbox import ToolSet, make_toolbox, own_tools, programs_of
 from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.core.errors import ToolError
@@ -192,14 +192,7 @@ async def _foreign(environment: ToolEnvironment, options: "Options", name: str) 
     """Return the tools that are not built in, the programs and those of MCP servers among them where a name may be of one."""
     if name.startswith("mcp__") and environment.has_mcp():
         return (*options.tools, *await _offered(environment))
-    if name in NAMES or not environment.has_external_tools():
-        return options.tools
-    catalogue = environment.external_tools
-    try:
-        await catalogue.load(DESCRIBE_SECONDS)
-    finally:
-        await catalogue.aclose()
-    return (*options.tools, *catalogue.usable)
+    return options.tools if name in NAMES else (*options.tools, *await programs_of(environment))
 
 
 async def _offered(environment: ToolEnvironment) -> "Sequence[McpTool]":
@@ -235,7 +228,7 @@ def call_tool(
         if confirm is not None and not is_yes:
             confirming = _asking(confirm, lambda: environment.sandbox.word)
         options = with_plugins(options, installed())
-        environment = environment_of(options, ready_settings(options), confirming)
+        environment = environment_of(options, ready_settings(options), confirming, _tell_event)
     except (UsageError, ToolError) as error:
         return _senseless(name, error)
     return asyncio.run(_called(environment, options, call))

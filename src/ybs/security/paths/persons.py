@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import Struct
 
-from ybs.config.document import LARGEST_BYTES
+from ybs.config.document import LARGEST_BYTES, Unusable, parse, text_of
 from ybs.config.host import Host, asked_for
 from ybs.config.paths import PERSONS_HOOKS, PERSONS_PLACES, SYSTEM_FILE
 from ybs.config.tree import is_list, is_object
@@ -166,8 +166,8 @@ def _content(file: str) -> bytes:
 def _read(file: str) -> Any:
     """Return what a file says; nothing where it cannot be read: then ybs goes by nothing in it, either."""
     try:
-        return json.decode(_content(file).removeprefix(b"\xef\xbb\xbf"))
-    except (ValueError, RecursionError):
+        return parse(Path(file), text_of(_content(file))).tree
+    except Unusable:
         return None
 
 

@@ -9,6 +9,7 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.named_paths import NamedPaths
+from ybs.security.paths.names import shown_name
 from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.git_arguments import GitArguments
@@ -45,14 +46,18 @@ class GitTool(BuiltInTool):
     def preview(self, arguments: GitArguments) -> Preview:
         """Show what would be done. It blocks, so it is called in a thread."""
         plan = self._shown[arguments] = self._planned(arguments)
-        paths = tuple(f"{self.tree.top}/{name}" for name in plan.names)
-        return Preview(title=plan.title, body=plan.body, paths=paths)
+        paths = tuple(shown_name(f"{self.tree.top}/{name}") for name in plan.names)
+        writes = paths if plan.changes_files else ()
+        line = plan.command_line
+        return Preview(
+            title=plan.title, body=plan.body, paths=paths, writes=writes, command_line=line
+        )
 
     def subject(self, arguments: GitArguments) -> Subject:
         """Name the files."""
         plan = self._shown.get(arguments) or self._planned(arguments)
         roots, top = self.workspace.roots, self.tree.git.repository().work_tree
-        written = plan.names if plan.destroys or plan.is_switch else ()
+        written = plan.names if plan.changes_files else ()
         later = (roots.autorun_part(top / name) for name in written)
         return Subject(
             paths=tuple(map(self.tree.show, plan.names)),

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Iterable
 from textwrap import indent
 from typing import TYPE_CHECKING
@@ -250,17 +251,29 @@ _READING = ("status", "diff", "log")
 class GitPlan(Struct, frozen=True, kw_only=True):
     """What a call is about to do. It is made anew before it is done, and must then be the same.
 
-    `names` are the files, counted from the top of the work tree; `marks` tell their state.
+    `names` are the files, counted from the top of the work tree; `marks` tell their state. `words` are those of the command of git that does
+    the same in the project's folder; none where nothing changes.
     """
 
     action: str
     title: str
+    words: tuple[str, ...] = ()
     body: str = ""
     names: tuple[str, ...] = ()
     only_reads: bool = False
     is_switch: bool = False
     destroys: str = ""
     marks: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether the files are changed, and not only what git keeps of them."""
+        return bool(self.destroys) or self.is_switch
+
+    @property
+    def command_line(self) -> str:
+        """The command of git that does the same; empty where nothing changes."""
+        return shlex.join(("git", *self.words)) if self.words else ""
 
 
 async def plan_of(tree: WorkTree, arguments: "GitArguments") -> GitPlan:
@@ -280,7 +293,11 @@ async def plan_of(tree: WorkTree, arguments: "GitArguments") -> GitPlan:
         rows = await _changed(tree, paths)
         title = f"Stage {_files(tree, rows)}"
         return GitPlan(
-            action=action, title=title, body=await tree.described(rows), names=_names(rows)
+            action=action,
+            title=title,
+            words=("add", "--", *map(tree.show, _names(rows))),
+            body=await tree.described(rows),
+            names=_names(rows),
         )
     return await _plan_restore(tree, paths)
 
@@ -301,7 +318,10 @@ async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> 
     # As git's log has it: no line of the message begins as one of a diff does.
     said = indent(printable(message), "    ")
     body = f"{said}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
-    return GitPlan(action="commit", title=title, body=body, names=_names(rows))
+    words = ("commit", "-m", message)
+    if not is_index:
+        words += ("--", *map(tree.show, _names(rows)))
+    return GitPlan(action="commit", title=title, words=words, body=body, names=_names(rows))
 
 
 async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> GitPlan:
@@ -316,6 +336,7 @@ async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> GitPlan:
     return GitPlan(
         action="restore",
         title=f"Restore {_files(tree, held)} to the last commit",
+        words=("restore", "--source=HEAD", "--staged", "--worktree", "--", *map(tree.show, names)),
         body=await tree.described(held),
         names=names,
         destroys=f"throws away changes that are not committed, in {tree.listed(names)}",
@@ -331,7 +352,8 @@ async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
     if name not in await git_moves.branches(tree.git):
         if _NO_BRANCH.search(name):
             raise ToolError(f"{printable(name)} is not a valid name for a branch.")
-        return GitPlan(action="branch", title=f"Make branch {name} and switch to it")
+        title, words = f"Make branch {name} and switch to it", ("switch", "-c", name)
+        return GitPlan(action="branch", title=title, words=words)
     changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
     if closed := [each for each in changed if not tree.permits(each, is_write=True)]:
         raise ToolError(
@@ -349,7 +371,14 @@ async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
     title = f"Switch to branch {name}, where {plural(len(changed), 'file')} differ"
     title += "s" * (len(changed) == 1)
     body = "\n".join(lines)
-    return GitPlan(action="branch", title=title, body=body, names=tuple(changed), is_switch=True)
+    return GitPlan(
+        action="branch",
+        title=title,
+        words=("switch", name),
+        body=body,
+        names=tuple(changed),
+        is_switch=True,
+    )
 
 
 async def done(tree: WorkTree, arguments: "GitArguments", plan: GitPlan) -> str:

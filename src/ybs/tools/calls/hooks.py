@@ -8,9 +8,9 @@ from functools import partial
 from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
-from ybs.core.hooks import CallHook, CallJudge, CallVerdict
+from ybs.core.hooks import UNSEEN, CallHook, CallJudge, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect
+from ybs.core.ports import Effect, Preview
 from ybs.tools.calls.supervise import awaited
 
 #: How long one hook may take.
@@ -58,16 +58,16 @@ class Judges:
     def __init__(self, judges: Sequence[CallJudge]) -> None:
         self._judges = judges
 
-    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
+    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
         """Ask each about the call as the one before leaves it. A refusal ends that; `ask` beats `allow`."""
         said = CallVerdict()
         for judge in self._judges:
-            asked = partial(judge.judge, call, paths)
+            asked = partial(judge.judge, call, preview)
             next_said = await awaited(asked, "a hook", None)
             if next_said.refusal:
                 return next_said
             if next_said.arguments is not None:
-                call, paths = replace(call, arguments=next_said.arguments, invalid=""), ()
+                call, preview = replace(call, arguments=next_said.arguments, invalid=""), UNSEEN
             stronger = next_said if next_said.wish and said.wish != "ask" else said
             said = CallVerdict(
                 arguments=said.arguments if next_said.arguments is None else next_said.arguments,
