@@ -151,7 +151,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             max_output_chars=config.context.max_tool_output_chars,
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied, _trusts_added(loaded.host)),
-            learn_keys=lambda text: made.secrets.firewall.learn_keys(text),
+            learn_keys=lambda text: made.secrets.firewall.learn_keys(text),  # pyright: ignore[reportUnknownLambdaType] - or None
             mask=lambda text: made.secrets.firewall.mask(text, "a call of git"),
         )
         elsewhere = original and original.policy.elsewhere(lambda: sandbox.state)
