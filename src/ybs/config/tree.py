@@ -84,7 +84,7 @@ def leaves_of(tree: Tree, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
             yield (*path, name), value
 
 
-def find(tree: Tree, path: tuple[str, ...]) -> Any:
+def find(tree: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     """Return the leaf or the object at the end of a way, or None."""
     found: Any = tree
     for step in path:
