@@ -133,9 +133,9 @@ class SessionParts:
             await self.main.delegating.aclose()
             if self._user_hooks is not None:
                 await self._user_hooks.aclose(reason)
-                await self.main.recorder.tell_of_others(self._ports.emit)
             await self.main.aclose()
             await self.environment.aclose()
+            await self.main.recorder.tell_of_others(self._ports.emit)
         finally:
             self.main.recorder.close()
             await self.main.agent.model.aclose()
