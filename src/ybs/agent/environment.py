@@ -152,7 +152,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied, _trusts_added(loaded.host)),
             learn_keys=lambda text: made.secrets.firewall.learn_keys(text),  # pyright: ignore[reportUnknownLambdaType] - or None
-            mask=lambda text: made.secrets.firewall.mask(text, "a call of git"),
+            mask=lambda text: made.secrets.firewall.mask(text, "a call of git"),  # pyright: ignore[reportUnknownLambdaType] - or None
         )
         elsewhere = original and original.policy.elsewhere(lambda: sandbox.state)
         policy = elsewhere or _policy_of(loaded, folder, permissions, sandbox, trusts)

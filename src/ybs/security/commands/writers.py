@@ -5,8 +5,9 @@ was stopped. So it names what is common, and by plain words alone.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from posixpath import basename
+from typing import Final
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, words_in
@@ -20,7 +21,9 @@ DELETERS = words_in("rm rmdir unlink shred srm trash")
 _OVER_ALL = DELETERS | words_in("mv truncate tee")
 _OVER_LAST = words_in("cp install ln rsync")
 #: Options whose value a program writes to; the folder of the first ones takes what the operands name.
-_INTO = dict.fromkeys(("cp", "mv", "install", "ln"), "-t --target-directory")
+_INTO: Final[Mapping[str, str]] = dict.fromkeys(
+    ("cp", "mv", "install", "ln"), "-t --target-directory"
+)
 _TO = {**dict.fromkeys(("sort", "curl"), "-o --output"), "wget": "-O --output-document"}
 #: Programs that write over their operands with one of these words.
 _IN_PLACE = dict.fromkeys(("sed", "gsed", "perl", "yq", "ruby"), r"-[a-z0-9E]{0,4}i|--in-?place")

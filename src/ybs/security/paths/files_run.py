@@ -67,7 +67,8 @@ def _words_in(text: str, home: str) -> Iterator[tuple[str, Kind]]:
         kind: Kind = "sourced" if program in _SOURCING else "run"
         for word in _named_by(program, run, fed):
             placed = _placed(word, home)
-            yield from ((join(folder, placed), kind) for folder in entered)  # noqa: PTH118 - texts
+            for folder in entered:
+                yield join(folder, placed), kind  # noqa: PTH118 - texts
 
 
 def _named_by(program: str, run: Command, fed: Sequence[Command]) -> Iterator[str]:

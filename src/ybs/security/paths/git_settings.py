@@ -200,8 +200,7 @@ def _in_commands(host: Host, said: Iterable[_Placed], root: str, top: str) -> It
             continue
         command = value.removeprefix("!")[:_LONGEST_COMMAND]
         names = _beginnings(host, command)
-        is_met = names is None or here is None or not names.isdisjoint(here)
-        if is_met or not names.isdisjoint(at_home):
+        if names is None or here is None or not names.isdisjoint(here | at_home):
             from ybs.trust.reach import named_in
 
             yield from named_in((command,), Path(root), host.home, host.environ, top)

@@ -103,4 +103,5 @@ def _targets(path: str, root: str, home: str, *, is_of_shell: bool) -> Iterator[
         for base in dict.fromkeys((root, path.rpartition("/")[0])):
             target = os.path.normpath(os.path.join(base, name))  # noqa: PTH118 - texts throughout
             if target != root and lies_in(target, root):
-                yield from ((each, kind) for each in matches(target[len(root) :], root))
+                for each in matches(target[len(root) :], root):
+                    yield each, kind
