@@ -73,7 +73,7 @@ async def test_the_name_of_yips_tag_means_it(project: Any):
         ("☐ read", "[ ] read"),
         ("[?] read", "[ ] read"),
         ("[x] a\x1b[2J\u202eb", "[x] a␛[2J<U+202E>b"),
-        ("[ ] " + "x" * 200, "[ ] " + "x" * 160),
+        ("[ ] " + "xy " * 60, "[ ] " + "xy " * 52 + "xy…"),
         ("", ""),
         ("- [ ]", ""),
     ],

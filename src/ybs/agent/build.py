@@ -65,9 +65,8 @@ Wrap: TypeAlias = Callable[[Model], Model]
 class AgentSpec(Struct, frozen=True, kw_only=True):
     """What an agent is made of. Its `name` is unique in its session, and all agents of the session share `call_ids`.
 
-    `around` the model and as `guards` stand, by the names of `AROUND_MODEL` and `GUARDS`, what not every agent has. `hooks` look
-    before and after each change; `tools` and `toolboxes` are beside those of every agent. `spent_usd` is what the session has spent
-    before this turn. Without `context` nothing is said again after a compaction, which `before_compaction` may forbid.
+    `around` the model and as `guards` stand, by the names of `AROUND_MODEL` and `GUARDS`, what not every agent has. `hooks` look before and after each change;
+    `tools` and `toolboxes` are beside those of every agent. `spent_usd`: by the session before this turn. `before_compaction` may forbid one, after which `context` says again what counts.
     """
 
     name: str
@@ -86,10 +85,7 @@ class AgentSpec(Struct, frozen=True, kw_only=True):
 
 
 class BuiltAgent:
-    """An agent, and what its owner asks: the model, the tools, the window and the compaction that keeps it from filling.
-
-    It lives until its work is done; for another model another one is built.
-    """
+    """An agent, until its work is done or another model takes it over, and what its owner asks: the model, the tools, the window, the compaction."""
 
     def __init__(self, spec: AgentSpec, environment: ToolEnvironment, emit: Emit) -> None:
         config, name = environment.config, spec.name

@@ -1,7 +1,4 @@
-"""The protocols that everything else satisfies: Model, Tool, Toolbox, Guard, Confirm.
-
-A policy is a wrapper of the same protocol: a router is a Model, a firewall wraps a Model and a Toolbox. So a feature never edits the loop.
-"""
+"""The protocols that everything else satisfies. A policy wraps one and is one: a router is a Model, a firewall wraps a Model and a Toolbox. So a feature never edits the loop."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from time import monotonic
@@ -92,19 +89,17 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What a call is about to do: `body` is the whole command, or unified diffs (`is_diff`), in which secrets of the files as they are can be hidden; `paths` are the files it touches, absolute.
-
-    `writes` are those of them that it changes; None: all, where the tool's effect is to write, edit or delete. `command_line` is a command that does the same.
-    Who judges calls by files and by commands goes by these two, whatever the tool is called.
-    """
+    """What a call is about to do: `body` is the whole command, or unified diffs (`is_diff`), in which secrets of the files as they are can be hidden; `paths` are the files it touches, absolute."""
 
     title: str
     body: str = ""
     paths: tuple[str, ...] = ()
     said: str = ""  # what another program says of its call, in words of its own
     is_diff: bool = False
-    writes: tuple[str, ...] | None = None
-    command_line: str = ""
+    writes: tuple[str, ...] | None = (
+        None  # of the paths; None: all, if its effect is to change files
+    )
+    command_line: str = ""  # one that does the same: hooks go by it and by `writes`
 
 
 class Tool(Protocol):

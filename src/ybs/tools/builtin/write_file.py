@@ -39,9 +39,7 @@ class WriteFile(ChangingTool):
     def change(self, arguments: WriteFileArguments) -> FileEdit:
         """Compare the content with what is there. A text that is there keeps its encoding and line ends."""
         if arguments.path.endswith(("/", "/.")):
-            raise ToolError(
-                f"{shortened(arguments.path, 200)!r} names a folder; give the file's whole path"
-            )
+            raise ToolError(f"{arguments.path!r} names a folder; give the file's whole path")
         check_text(arguments.content)
         path, shown = self.target(arguments)
         before = self.before(path, shown)
