@@ -866,14 +866,14 @@ async def test_a_guard_whose_sandbox_could_not_be_built_is_started_once_more_and
     open_session: Open, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, fails: int
 ):
     """A job renames a folder while it is built. Bubblewrap's exit code is none of the hook's."""
-    opened, failed = Bubblewrap._opened, list[bool]()
+    opened, failed = Bubblewrap.opened, list[bool]()
 
     def failing(self: Bubblewrap, *, read_only: bool) -> Any:
         yield from opened(self, read_only=read_only)
         failed.append(True)
         yield from GONE if len(failed) <= fails else ()
 
-    monkeypatch.setattr(Bubblewrap, "_opened", failing)
+    monkeypatch.setattr(Bubblewrap, "opened", failing)
     guard = hook("grep -q frozen && { echo 'it is frozen' >&2; exit 2; }; exit 0", sandbox=True)
     script = [call("write_file", path="frozen/a", content="x"), "Done."]
     async with OpenAIServer(script) as server:

@@ -95,7 +95,7 @@ class Bubblewrap(Backend):
             read_only=read_only,
             is_own=is_own,
         )
-        arguments += self._opened(read_only=read_only)
+        arguments += self.opened(read_only=read_only)
         command = checked(arguments, command)
         # A socket is reached by its name in spite of a mount that is read-only, and of another network.
         descriptor = _filter_file(has_unix_sockets=not (network or read_only))
@@ -125,7 +125,7 @@ class Bubblewrap(Backend):
             made += ("--ro-bind", real, path)
         return [*made, *_bind("--ro-bind", self.places.seen)]
 
-    def _opened(self, *, read_only: bool) -> Iterator[str]:
+    def opened(self, *, read_only: bool) -> Iterator[str]:
         """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
         for top in self.places.tops:
             yield from ("--ro-bind", top, top) if read_only else _writable(self.places, top)
