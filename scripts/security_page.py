@@ -68,6 +68,7 @@ Tools read and write in the project's folder and in folders that you add. Elsewh
   its objects: `git show HEAD:secrets/a` shows what is or was committed.
 - A file of the project that has a second name elsewhere is one file: what a command writes stands there too. Installers make such names (hard links of uv,
   pnpm and conda out of their caches).
+- An entry of your own `safety.sandbox_blocked_paths` that names a place in the project follows a link there.
 - Second names of files in closed places, and of settings in your home folder, are looked for as commands begin, and only in what lies near the top of closed
   folders.
 
@@ -88,13 +89,11 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
   `tests/frontends/web/test_api.py`).
 - In any other text of that length (written in `$EDITOR`, say), and in each text that an editor sends (a paste, a selection, a project's `AGENTS.md`), files
   outside of the folders are attached after one question for all of them (`tests/session/test_mentions.py`).
-- Links of an editor are attached from anywhere. Of two texts in a row that an editor sends, neither is taken as a command
-  (`tests/frontends/acp/test_agent.py`).
+- Links of an editor are attached from anywhere. Of two texts that an editor sends, neither is taken as a command, but where a link stands between them and all
+  before it is one line (`tests/frontends/acp/test_agent.py`).
 - Settings, the hooks of `~/.claude/settings.json`, commands, kinds of sub-agents, `SKILL.md`, `AGENT.md` and the like speak for you only where you or root
   own the file and nobody else can write it. You are told of each that is left out (`tests/session/test_own_files.py`), and of hooks that cannot be read
   (`tests/session/test_user_hooks.py`).
-- Words that come back into the prompt are not written to the input history where they name a file that you did not type
-  (`tests/frontends/terminal/prompt/test_history.py`).
 
 ### Not promised: words and data
 
@@ -102,6 +101,7 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
 - An argument of a command's file can be an option of a command in it or, where the file puts it there, part of a program (`sed '$1'`, `awk`). The whole
   command is judged and shown as any other.
 - `/learn` counts as your own words a short paste, and words of a command or a server's prompt that `/undo` put back into your prompt and you sent again.
+- A document of a single line without a line end, which an editor sends before a link and your words, counts as words that you typed around the link.
 - Of files that speak for you the mode counts, not who can change the folder around them.
 
 ## Commands and the sandbox
@@ -261,13 +261,14 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
 - A question shows all of a command, with long gaps counted, except secrets of your own environment, settings and key file, and tokens of published formats
-  (`ghp_…`, `AKIA…`), each only where a shell reads it as one plain word
+  (`ghp_…`, `AKIA…`), each only where it stands as itself and a shell reads it as one plain word
   (`tests/security/firewall/test_masking.py`, `tests/frontends/terminal/questions/test_confirm.py`).
-- What a project, a plugin, an editor or a server calls a secret is shown in a question, and so are lines in the frame of a private key
-  (`tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py`).
-- Text that only the words around it say to be a secret is shown in a question, since a file of the repository can say that of any host or script. The replies
-  of `/trust` and other commands follow the same rule (`tests/security/firewall/test_masking.py`).
-- Every frontend shows the same, the plain terminal too (`tests/session/test_asking_and_steps.py`).
+- So what is encoded is shown as it stands, and so is what a project, a plugin, an editor or a server calls a secret, or only the words around it do. A
+  placeholder of more than 100 characters says how many it hides (`tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py`).
+- Every frontend shows the same. The text of a command's reply follows the same rule; tables, menus, notes and differences hide all secrets
+  (`tests/session/test_asking_and_steps.py`, `tests/commands/test_registry.py`).
+- `/trust give` trusts nothing while a token is hidden in what `/trust` shows. `ybs trust show` and the question at the start hide nothing
+  (`tests/commands/test_trust.py`).
 - A diff, of an edit, a deletion or a merge, hides all secrets in the lines that are there already
   (`tests/session/test_asking_and_steps.py`, `tests/security/firewall/test_structs.py`).
 - A command whose words show that it would remove or overwrite a file which `/undo` does not bring back (`rm node_modules/x`, `echo > big.iso`, `rm ../other/x`
@@ -281,15 +282,15 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 - Blocked commands, and the questions about what destroys, go by reading the command. They are a seat belt against mistakes, not a boundary: `x=/; rm -rf $x`
   passes, and `git checkout README` is taken for a branch. The sandbox is the boundary.
 - A rule of yours without a star that is the very command covers it in the sandbox whatever the shell makes of it (`rm ?`, `rm $X`).
+- A token of 100 characters or fewer that a model makes up hides its own characters in a question, without a count.
 - A folder that a line enters by `cd` is the name that it gives: where that is a link of the project, the grant goes with the link.
 - A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too.
 - What an interpreter, a build or a script removes is not seen. It is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
-- The star of a rule goes by the names of options and by a table of programs. It covers a way to another program that neither knows (`pandoc --filter`,
-  `rustc -Clinker=`, a shortened name of an option, `\!` in SQL), which runs in the sandbox.
+- The star of a rule goes by the names of options and by a table of programs. It covers a way to another program or address that neither knows
+  (`pandoc --filter`, `rustc -Clinker=`, a shortened option such as `pip install --prox HOST`, `\!` in SQL), which runs in the sandbox.
 - Where no sandbox closes the network (none on this machine, turned off, or opened for all commands), a star of "always" such as `psql *` also covers other
   hosts. Only programs that are known to talk to hosts (`curl`, `nc`, `rsync`) are remembered as they stand.
-- Behind a star for programs that install, long options in a short form that name an address without `://` (`pip install --prox HOST`) are not recognised.
-- A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
+- A rule of yours for a tool's name or for `mcp__NAME__…` is about whatever has that name: where you have none, a plugin's tool, or a trusted project's server.
 
 ## Undo and checkpoints
 
@@ -386,16 +387,15 @@ dangerous read-only, and what a command changed of the rest is named right after
 **Files that are not held:**
 
 - A `.git` that is missing can be made; you are told of it.
-- A hook that is a file of git's own and starts a script of the project by its text (`exec ./scripts/lint`) is held; the script is not.
-- Not held either: what a task of an editor or an entry of a manager of hooks starts, what a script that `.envrc` runs starts in turn, and `.env` where your
-  own shell reads it in each folder.
+- Not held: what a hook of git's own starts by its text (`exec ./scripts/lint`), what a task of an editor or a manager of hooks starts, what a script that
+  `.envrc` runs starts in turn, and `.env` where your own shell reads it in each folder.
 - Of git's settings ybs reads a bounded part (a million bytes of a file, 50 included files). What is named behind that is not asked about; no rule of
   `safety.outside_sandbox` counts then.
 
 **Programs and startup files of yours:**
 
-- Of a program of yours that lies in the project, the files that your settings name are asked about and held, and not what those import from beside them.
-- Nor is what such a program finds in a folder that it is given (`uv run NAME`, `npx .`, `npm start`, `run-parts`).
+- Of a program of yours that lies in the project, the files that your settings name are asked about and held, and not what those import, nor what a program
+  finds in a folder that it is given (`uv run NAME`, `npx .`, `run-parts`).
 - What a startup file of yours loads is found by whole paths in its own text, and not what such a file loads in turn. In other settings than startup files of
   shells and files at the top of your home folder (`~/.config/nvim/init.lua`) no paths are looked for.
 - Links of your home folder that you make while ybs runs count from its next start on.
@@ -436,16 +436,14 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 
 - With the sandbox off, and where bubblewrap cannot be had, a command that you allow can change ybs where it is installed in the project. ybs says so at the
   start, and asks about each command in every mode but `bypass`.
-- With the sandbox off and bubblewrap there, ybs itself stays read-only to the command, and `sudo` does not work in it. It does not stay so to root, who finds
-  other ways by `/proc`, nor to a program outside that does what it is told.
+- With the sandbox off and bubblewrap there, ybs itself stays read-only to the command, but not to root, nor to a program outside that does what it is told.
 
 **Variables that Python and the system obey:**
 
 - Python itself looks through a folder of the project in `PYTHONPATH` before ybs begins, also by an empty entry (`PYTHONPATH=$PYTHONPATH:~/lib` where it
   was unset): a module of the standard library's name (`re.py`) there runs at the next start.
   Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
-- Where an `import` in a `sitecustomize` or `*.pth` of your own finds its module nowhere else, Python looks for it in those folders and in those of editable
-  installs, too. ybs does not know these names.
+- A module that a `sitecustomize` or `*.pth` of your own imports, and that is found nowhere else, is looked for in those folders and in editable installs, too.
 - `PYTHONPYCACHEPREFIX` in the project has Python, and so ybs, run compiled files that the repository brought. Start ybs without it there.
 - The same goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins, and for `OPENSSL_CONF`, `OPENSSL_MODULES` and
   `OPENSSL_ENGINES`. ybs says so at the start, and hands none of them on to what it starts.
@@ -502,27 +500,29 @@ For its own purposes ybs uses git without running anything that a repository nam
 Your own MCP servers, hooks and tools, and those of plugins, are your programs. They start in a project only once you trust it, since interpreters and runners
 take code from there (`python -m`, `npx`, `./x`).
 
-- Until you trust a project they start in a folder of ybs's that lies in no project. A variable says where the project is
-  (`tests/security/test_own_programs.py`).
+- Until you trust a project they start in `/`, where root alone writes and above which nothing lies, since runners look upward. Where tools write in `/` itself
+  they start nowhere. A variable says where the project is (`tests/security/test_own_programs.py`).
 - Nothing in their environment leads into the project, the repository around it or another work tree of it (`tests/security/test_own_programs.py`).
 - A server has a home folder that it fills where it sees no project, and a copy of that in each project: one that stays with the folder where you trust it,
   and one without anything of another session where you do not (`tests/session/test_mcp.py`, `tests/security/test_copied_homes.py`).
 - A project where you never answered is not trusted. `ybs trust give` works in one that asks for nothing, too (`tests/trust/test_decision.py`).
 - `"cwd": "project"` in an entry of yours has that one start in every project, `"cwd": "apart"` outside of each, trusted or not
   (`tests/security/test_own_programs.py`).
-- A program that you name by its whole path runs wherever it lies (`tests/security/test_own_programs.py`).
-- Hooks that are told of a file after a call wait until you trust its place: the project or, for a folder that was added, that folder by itself
-  (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
-- After a call of a tool that ybs does not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`).
+- A `PreToolUse` hook that could not be started refuses the call: its sandbox could not be built, also with all jobs paused, its program was not found or may
+  not be executed, or a file of the project that it runs is not what you trusted (`tests/session/test_user_hooks.py`).
+- Hooks that are told of a file after a call wait until you trust its place: every folder around it that tools write in. After a call of a tool that ybs does
+  not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
+- Programs of yours start in `/`, and these hooks wait, also where a folder around a trusted project was added that you do not trust by itself (`--add-dir ~`),
+  and in a sub-agent's copy below a folder in which others may write (`/dev/shm`) (`tests/security/test_own_programs.py`).
 - While a hook of yours may open a file for a call, the jobs and servers in the sandbox that may change files there are paused, and no command begins
   (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
 - Where they cannot be paused (without bubblewrap), a hook after a call does not run, and you are told. One with `"async": true` never runs beside such a job,
   and the next command that may change files waits for it (`tests/session/test_user_hooks.py`).
 - Hooks around calls, and the naming of files that run later, hold in sessions, `ybs mcp serve` and `ybs tool call` alike
   (`tests/frontends/mcp_server/test_server.py`, `tests/frontends/subcommands/test_tools.py`, `tests/test_architecture.py`).
-- Your own hooks, also those in `~/.claude/settings.json`, run outside the sandbox unless they say `"sandbox": true`; those of a trusted project run in it
+- Your own hooks run outside the sandbox unless they say `"sandbox": true`; those of a trusted project run in it
   ([docs/hooks.md](hooks.md#where-they-run), `tests/session/test_user_hooks.py`).
-- A hook of yours with `"sandbox": true` runs in every project, in the sandbox. It may have loaded code of the project, so its `allow` is ignored
+- A hook of yours with `"sandbox": true` runs in every project. It may have loaded code of the project, so its `allow` is ignored
   (`tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
   (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
@@ -534,22 +534,19 @@ take code from there (`python -m`, `npx`, `./x`).
 
 ### Not promised: own servers, hooks and tools
 
-**With `"cwd": "project"`:**
-
-- Such a hook runs the code of every project, so no job is paused for it.
-
 **In a project or added folder that you do not trust:**
 
-- A tool or server of yours, and a hook before a call, goes by the paths that it is given, also in a project or added folder that you do not trust.
-- Formatters and linters (prettier, eslint, stylelint, pylint, rubocop) look for their settings from the file upward, and some of those are code. It runs with
-  what your program has: a hook's outside of the sandbox, with your keys.
+- A hook with `"cwd": "project"` runs the code of every project, so no job is paused for it.
+- A tool or server of yours, and a hook before a call, goes by the paths that it is given. Formatters and linters (prettier, eslint, stylelint, pylint, rubocop)
+  look for their settings from the file upward, and some of those are code, which runs with what your program has.
 - [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to places that you trust. A server with a key and such a library has
   `"project": "none"`.
 - A hook of yours that takes paths from the transcript (at `Stop`, say) or from a tool's output, or that goes to the project by `YBS_PROJECT_DIR`, loads what
   lies there, whether you trust it or not.
 
-**What hooks are not told:**
+**Hooks before a call:**
 
+- One that began and was then too slow, died or failed with another exit code than 2 refuses nothing; you are told.
 - What an MCP server, a program that is a tool, or a command changes in files is told to no hook as a `Write`: ybs does not know it before the call.
 - Where a hook gives the git tool other arguments (`updatedInput`), hooks are not asked again about the files that these change; where it is not your own hook
   you are asked.
@@ -563,35 +560,38 @@ take code from there (`python -m`, `npx`, `./x`).
   path of any file of yours.
 - The whole path of its program alone does not keep a `PYTHONPATH` or active `.venv` of yours out.
 
-**Links and rules:**
+**Links:**
 
 - A server that you or an editor let run from a project's `.venv` or `node_modules/.bin` sees, by a link there, the `bin` and `lib` of any Python of yours, or
   the package in the project.
 - A link counts as a project's while a session works in that project, or in the repository around it. In another clone that an entry of yours names
   (`~/other/docs`) it is followed, as any of yours.
 - An environment that you have switched on (`VIRTUAL_ENV`, `JAVA_HOME`) is shown where it leads, also by a link in the project.
-- A rule of yours for a tool's name (`safety.allow`) covers a plugin's tool of that name, also one that says only by `--schema` what it needs.
 
 **Everywhere:**
 
 - A server of yours with `"project": "none"` has one home in all projects. What you have it read by `read`, `write` or its arguments, or hand it in calls, may
   leave something there.
-- Programs that you name (hooks, tools, servers) run whoever may write them, as in your own shell.
+- Programs that you name by their whole path (hooks, tools, servers) run wherever they lie and whoever may write them.
 - In incognito your hooks still run and are told what happens.
 - Started below the top of a project that is not a repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of
   yours that leads above it stays in force.
-- Where your home folder lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
+- What a program looks for upward from a file that it names by itself is not looked at: where tools write in your home folder, `uv run ~/hooks/x.py` builds the
+  `~/pyproject.toml` that lies there.
+- In a trusted project below a folder in which others may write (`/tmp/x`) programs of yours start there, and look upward as in your own shell.
+- The programs of `cli_agents` (Claude Code and others as models) start in a folder of ybs's below your home folder, and read what their kind reads from the
+  folders above, such as a `CLAUDE.md`.
 
 ## Trust in a project
 
 A repository's own settings can only make yours stricter. Whatever could run a program, name an address or read a key waits for your trust (`ybs trust`, or
-the question at the start).
+the question at the start). What they add to `safety.sandbox_blocked_paths` are places in the repository, hidden from no program of yours or of a plugin
+(`tests/trust/test_project_settings.py`, `tests/session/test_user_hooks.py`).
 
 **What trust is bound to:**
 
 - The bytes of the project's settings and of every file of the project that a command in them reaches, in any spelling: one changed byte, and it is asked
   about again, with the difference (`tests/trust/test_reach.py`, `tests/trust/test_decision.py`).
-- The first question names the files of which no difference can be shown: those over 64,000 bytes or that are not text (`tests/trust/test_grants.py`).
 - The folder: where another one lies at the path, it is asked about again. The top of a repository is told by when that began, so it may be moved or restored
   from a backup (`tests/trust/test_decision.py`, `tests/git/test_consent.py`).
 - Every other folder, below a repository too, is told by when it was made, or by its number where the file system does not say; and the repository around it
@@ -629,7 +629,6 @@ the question at the start).
 
 - Who gives you two archives with a `.git` in each can set the same time for when git began in both. Trust in the one then holds for the other at its path, as
   for a restored backup; what the second asks for is compared byte for byte all the same.
-- Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - Files that a trusted project's server left in its home, or its code in the home of an agent or server of yours there, are still there for its next version
   where the entry stays the same; `ybs trust revoke` removes them.
@@ -695,8 +694,8 @@ session.
 **What is found:**
 
 - Tokens of known formats and private keys (`tests/security/firewall/test_corpus.py`).
-- Passwords and tokens in addresses (`tests/security/firewall/test_masking.py`).
-- Passwords and tokens behind names that say so: always behind a sign such as `=` or `:` or an option (`tests/security/firewall/test_corpus.py`).
+- Passwords and tokens in addresses, and behind names that say so: always behind a sign such as `=` or `:` or an option
+  (`tests/security/firewall/test_masking.py`, `tests/security/firewall/test_corpus.py`).
 - Where the value looks drawn at random, also behind a blank, an element, a bracket or a line end, and anywhere in the statement, the element or the block of
   the name (`tests/security/firewall/test_corpus.py`, `tests/security/firewall/test_regions.py`).
 - The content of a file that is called a key and holds one word (`config/master.key`) (`tests/security/firewall/test_toolbox.py`).
@@ -741,7 +740,7 @@ Not promised: shapes that the firewall does not recognise, or only in part.
 | a secret that two calls read in two pieces (two pages of `read_file`, `@file:2-2 @file:3-3`, a line of a job that comes after a look at the one before) | no: no piece is one |
 | the pieces in which an answer of the model streams | no: what is kept and exported of it is |
 | pieces of a token under ten characters each (of one with signs and words in it, as an address, a little more) | no |
-| pieces without a digit that come one by one in the live output of a command | no |
+| pieces without a digit that come one by one in the live output of a command; the first part of a word that a command is just writing, in the page's list of running commands | no |
 | a token that goes on in the next line, where its first part is a whole token by itself or has under ten characters | no: not the second part |
 | a long token that a search finds something in: twelve characters of it, in the excerpt | no |
 | strings that a program joins (`"a" + "b"`), letters separated one by one, markup inside a token | no |
