@@ -45,33 +45,30 @@ Tools read and write in the project's folder and in folders that you add. Elsewh
 - A second name in the project of a file in a closed place, or of settings in your home folder, is closed, or read-only for commands
   (`tests/security/test_empty_home.py`).
 - `.git`, `.hg`, `.jj`, `.sl` and any folder that git would take for a repository are read-only for file tools (`tests/security/test_cases_path_names.py`).
-- A read outside of the folders is a question to you: yes for one call, or for that folder in this session. Where nobody is asked, it is refused
-  (`tests/session/test_outside.py`).
-- A write outside of the folders is always refused (`tests/session/test_outside.py`).
-- What you name as `@path` in a short text of your own is attached from anywhere; a longer text is [asked about](#words-and-data)
-  (`tests/session/test_mentions.py`).
-- An `@path` in a closed place, or through a link in the project that leads out of it, is attached after a question (`tests/session/test_outside.py`,
-  `tests/session/test_mentions.py`).
+- A read outside of the folders is a question to you: yes for one call, or for that folder in this session. Where nobody is asked, it is refused, and a write
+  always is (`tests/session/test_outside.py`).
+- What you name as `@path` in a short text of your own is attached from anywhere. A question comes before a [longer text](#words-and-data), a closed place,
+  and a link in the project that leads out of it (`tests/session/test_outside.py`, `tests/session/test_mentions.py`).
 - An editor opens paths with your rights. So ybs asks it for no file, and tells it of none, while a command in the sandbox could change the folders that lead
   to the file (`tests/tools/shell/test_orphans.py`).
-- Rules that deny or ask about a file (`safety.deny`, `safety.ask`, `/permissions`), and what a hook is narrowed to (`"if"`), mean the file in every spelling:
-  relative, whole, with `~` or `..`, through links (`tests/security/test_named_paths.py`, `tests/tools/test_ruled_paths.py`).
-- They also mean it in letters that some file systems take for the same, and in a sub-agent's copy of the project. A rule that names a folder means all that
-  lies below it (`tests/security/test_named_paths.py`, `tests/tools/test_ruled_paths.py`).
-- Rules that allow go by the resolved path alone. A hook is told the path that the tool will use, as it was resolved for the judgement
-  (`tests/tools/test_ruled_paths.py`, `tests/session/test_user_hooks.py`).
+- Rules that deny or ask about a file, and the `"if"` of a hook, mean the file in every spelling (relative, whole, `~`, `..`, links, other case) and in a
+  sub-agent's copy of the project. A folder means all below it (`tests/security/test_named_paths.py`, `tests/tools/test_ruled_paths.py`).
+- Rules that allow go by the resolved path alone. A hook is told the path that the tool will use, as it was resolved for the judgement; before a call in a
+  sub-agent's copy, the path in the project (`tests/tools/test_ruled_paths.py`, `tests/session/test_user_hooks.py`, `tests/conductor/test_writers.py`).
+- Before a call a hook is asked about what the call does, whichever tool does it: each file that the tool says it changes counts as written, and what git would
+  do counts as its command (`tests/session/test_user_hooks.py`).
 
 ### Not promised: files
 
 - Every command can read whatever lies in the project, and the model can send it to the provider. Keep secrets out of it.
 - A rule for files is about the tool that it names. Commands, and a search from a folder above, go by their own rules; `safety.sandbox_blocked_paths` closes a
   place to all of them.
-- A second name of a file (a hard link) is another path for a rule. So is a link behind a star of the rule (`*/current/x`) where the call names the place that
-  it leads to.
+- A second name of a file (a hard link) is another path for a rule, and so is a link behind a star of it (`*/current/x`).
 - What git holds of a closed place (`safety.sandbox_blocked_paths`, or what a link of your home folder leads to in a repository of dotfiles) can be read from
   its objects: `git show HEAD:secrets/a` shows what is or was committed.
 - A file of the project that has a second name elsewhere is one file: what a command writes stands there too. Installers make such names (hard links of uv,
   pnpm and conda out of their caches).
+- An entry of your own `safety.sandbox_blocked_paths` that names a place in the project follows a link there.
 - Second names of files in closed places, and of settings in your home folder, are looked for as commands begin, and only in what lies near the top of closed
   folders.
 
@@ -92,13 +89,11 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
   `tests/frontends/web/test_api.py`).
 - In any other text of that length (written in `$EDITOR`, say), and in each text that an editor sends (a paste, a selection, a project's `AGENTS.md`), files
   outside of the folders are attached after one question for all of them (`tests/session/test_mentions.py`).
-- Links of an editor are attached from anywhere. Of two texts in a row that an editor sends, neither is taken as a command
-  (`tests/frontends/acp/test_agent.py`).
+- Links of an editor are attached from anywhere. Of two texts that an editor sends, neither is taken as a command, but where a link stands between them and all
+  before it is one line (`tests/frontends/acp/test_agent.py`).
 - Settings, the hooks of `~/.claude/settings.json`, commands, kinds of sub-agents, `SKILL.md`, `AGENT.md` and the like speak for you only where you or root
-  own the file and nobody else can write it. You are told of each that is left out (`tests/session/test_own_files.py`).
-- A group with you as its only member does not count as somebody else (`tests/config/test_files.py`).
-- Words that come back into the prompt are not written to the input history where they name a file that you did not type
-  (`tests/frontends/terminal/prompt/test_history.py`).
+  own the file and nobody else can write it. You are told of each that is left out (`tests/session/test_own_files.py`), and of hooks that cannot be read
+  (`tests/session/test_user_hooks.py`).
 
 ### Not promised: words and data
 
@@ -106,7 +101,7 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
 - An argument of a command's file can be an option of a command in it or, where the file puts it there, part of a program (`sed '$1'`, `awk`). The whole
   command is judged and shown as any other.
 - `/learn` counts as your own words a short paste, and words of a command or a server's prompt that `/undo` put back into your prompt and you sent again.
-- In sessions that were saved before transcripts said what was typed, `/learn` also counts what commands, skills and servers' prompts said.
+- A document of a single line without a line end, which an editor sends before a link and your words, counts as words that you typed around the link.
 - Of files that speak for you the mode counts, not who can change the folder around them.
 
 ## Commands and the sandbox
@@ -122,9 +117,8 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 - A background job cannot exchange folders while another command's sandbox is built: before the command begins, the mounts are compared with what was meant
   (`tests/security/test_mounts.py`).
 - The environment of a command is built from a list of names (`tests/security/test_environment.py`).
-- Where there is no sandbox, commands are refused (`tests/security/test_sandbox.py`).
-- They run bare only where you turn the sandbox off: with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a project's
-  (`tests/security/test_session_sandbox.py`).
+- Where there is no sandbox, commands are refused. They run bare only with `--no-sandbox`, or with `safety.sandbox_enabled: false` in your own settings, never a
+  project's (`tests/security/test_sandbox.py`, `tests/security/test_session_sandbox.py`).
 
 **Commands that nobody was asked about and nobody has allowed** (`tests/security/test_read_only.py`):
 
@@ -150,14 +144,13 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 
 - The sandbox is the kernel's: a hole in the kernel is a hole in the sandbox. Memory and processes are not limited.
 - A command can change every file of the project that is not protected.
-- What you run yourself (tests, `make`, a build, programs of `node_modules` or `.venv`) runs with your rights. What is installed there is not named to you,
-  but for a name in your `PATH` that hides a program from elsewhere.
+- What you run yourself (tests, `make`, a build, programs of `node_modules` or `.venv`) runs with your rights. What is installed there is named to you only
+  where [What runs later](#what-runs-later) says so.
 - `ybs sandbox exec` and `!!command` hand on what your own command writes, as it is.
 
 **Landlock ("reduced") and macOS:**
 
 - Landlock ("reduced") leaves open: mode and times of your own files outside, the list of processes, the list of network interfaces.
-- Landlock does not reduce an ordinary user's bounding set of capabilities; `no_new_privs` keeps any of it from being used.
 - Landlock adds up rights and takes none away. So nothing new can be made directly in a folder that holds `.git` or something else that is protected (the top
   of most projects), nor in the folders on the way to one.
 - Local servers, terminals and Python's multiprocessing do not work under Landlock.
@@ -212,10 +205,8 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 
 **The question about it** (`tests/session/test_outside_sandbox.py`):
 
-- It names each file that was changed since the session began, and each folder that was moved or in which something came or went, as far as the file system
-  notes that.
-- It names folders that can be entered and not listed.
-- A moved folder is named alone where nothing in it is as it was.
+- It names each file that was changed since the session began, each folder that was moved or in which something came or went, as far as the file system notes
+  that, and folders that can be entered and not listed.
 - If more has changed by the time you answer, or if the question only offered this way, you are asked again with the list.
 - Where it names nothing, because `git`, `gh` or `glab` loads nothing of the project (judged as for a rule), the command finds no program, editor or pager
   there either, whatever your `PATH` says.
@@ -225,7 +216,8 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 - They count in your own settings, never in a project's, trusted or not, and only in a project that you trust.
 - Only `git`, `gh` and `glab` leave by a rule, with known verbs. Everything else may load any file of the project, and is asked about each time
   ([ADR 53](adr/0053-only-git-leaves-the-sandbox-by-a-rule.md)).
-- A rule covers a command only where it is understood, has no redirections and no substitutions, and each part of it is named.
+- A rule covers a command only where it is understood and the shell replaces nothing in it (no pattern, variable or `~`). Each part of it has to be named, or
+  all of it by a rule without a star that is the very command. A star covers no redirections (`tests/security/test_command_case.py`).
 - Its star stands for texts, names and options that name no file and no program. A program of jq counts as one: a rule that itself names `--jq` lets out what
   jq prints of your variables.
 - It never stands for a path outside the folder, one that a link leads to, a pattern (`*.txt`), an address or another repository (`-R`); for `gh` and `glab`
@@ -233,8 +225,8 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 - A rule counts at the top of the repository that was there when the session's first line was written, and not while a job runs in the background.
 - It does not count where a hook, another repository, or a program of your git settings that may load a file is set up, nor where the repository's own
   settings hold anything but known harmless keys (`tests/security/test_git_settings.py`).
-- Nor does it where git's own folder holds a link that git could write through, or other repositories or names of any (`modules`, `remotes`, `alternates`).
-- Nor does it where an operation was already under way when the session began, since a rebase says itself what it runs.
+- Nor does it where git's own folder holds a link that git could write through, or other repositories or names of any (`modules`, `remotes`, `alternates`), or
+  where an operation, such as a rebase, was under way when the session began.
 - git finds no program in the project then. It is told which repository is meant and looks for none, and reaches remotes over the network alone
   (`GIT_ALLOW_PROTOCOL`): a remote on this machine, whose hooks would run, is asked about.
 
@@ -250,48 +242,55 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 
 ## Questions and rules
 
-The [modes](commands.md#modes) say what is asked about. Whatever a command is seen to destroy is asked about each time, and blocked commands are refused in
-every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
+The [modes](commands.md#modes) say what is asked about. Whatever a command is seen to destroy is asked about each time, unless a rule of yours without a star is
+that very command. Blocked commands are refused in every mode (`tests/security/test_dangers.py`, `tests/security/test_policy.py`).
 
 - A session's grants live in memory (`tests/security/test_cases_policy.py`).
 - A star in a rule or grant covers no other program and no other target, except in a rule of yours for a program that runs others (`xargs *`)
   (`tests/security/test_rules.py`, `tests/security/test_goals.py`).
-- A star that "always" stores covers no address (`tests/security/test_scopes.py`).
+- Nor does a star cover a pattern of the shell that a file's name could turn into an option: `*`, `*.py`, `-*`. It covers `./*`, and patterns behind `--`
+  (`tests/security/test_rules.py`).
+- A rule that denies or asks, and the `"if"` of a hook, mean each command of a line whatever options it has, in ybs's form (`git push *`) and in Claude Code's
+  (`git push:*`) (`tests/security/test_rules.py`, `tests/session/test_user_hooks.py`).
+- A grant, or a rule with a star, for a command counts in one folder, also where the command goes there with `cd` (`cd x && make`). A line that moves in another
+  way is remembered as it stands (`tests/security/test_grants.py`).
 - With the network "always" stores the command as it stands. It has a star only for programs that install by settings of the project or of yours:
   `pip install *`, `npm ci *`, `cargo build *`, `go mod *` (`tests/security/test_scopes.py`, `tests/session/test_network.py`).
-- That star covers names of packages (npm's `user/repo` is one), and no `://`, no `:`, no `HOST.DOMAIN/path` and no option such as `--proxy`, `--index` or
-  `--registry` (`tests/security/test_scopes.py`).
-- The name of a folder cannot pass for another part of a grant, such as the network (`tests/security/test_grants.py`).
+- That star covers names of packages (npm's `user/repo` is one), and no address and no option such as `--proxy`, `--index` or `--registry`
+  (`tests/security/test_scopes.py`).
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
 - A question shows all of a command, with long gaps counted, except secrets of your own environment, settings and key file, and tokens of published formats
-  (`ghp_…`, `AKIA…`), each only where a shell reads it as one plain word
+  (`ghp_…`, `AKIA…`), each only where it stands as itself and a shell reads it as one plain word
   (`tests/security/firewall/test_masking.py`, `tests/frontends/terminal/questions/test_confirm.py`).
-- What a project, a plugin, an editor or a server calls a secret is shown in a question, and so are lines in the frame of a private key
-  (`tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py`).
-- Text that only the words around it say to be a secret is shown in a question, since a file of the repository can say that of any host or script. The replies
-  of `/trust` and other commands follow the same rule (`tests/security/firewall/test_masking.py`).
-- Every frontend shows the same, the plain terminal too (`tests/session/test_asking_and_steps.py`).
+- So what is encoded is shown as it stands, and so is what a project, a plugin, an editor or a server calls a secret, or only the words around it do. A
+  placeholder of more than 100 characters says how many it hides (`tests/security/firewall/test_masking.py`, `tests/session/test_asking_and_steps.py`).
+- Every frontend shows the same. The text of a command's reply follows the same rule; tables, menus, notes and differences hide all secrets
+  (`tests/session/test_asking_and_steps.py`, `tests/commands/test_registry.py`).
+- `/trust give` trusts nothing while a token is hidden in what `/trust` shows. `ybs trust show` and the question at the start hide nothing
+  (`tests/commands/test_trust.py`).
 - A diff, of an edit, a deletion or a merge, hides all secrets in the lines that are there already
   (`tests/session/test_asking_and_steps.py`, `tests/security/firewall/test_structs.py`).
-- A command whose words show that it would remove or overwrite a file which `/undo` does not bring back, or one outside of the project (`rm node_modules/x`,
-  `mv data.bin old`, `echo > big.iso`), is asked about in every mode but `bypass`, and so is `delete_file`
-  (`tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
-- Every limit of undo counts for that, also incognito: the question goes by the look at the project that the copies go by
+- A command whose words show that it would remove or overwrite a file which `/undo` does not bring back (`rm node_modules/x`, `echo > big.iso`, `rm ../other/x`
+  with `--add-dir ..`) is asked about in every mode but `bypass`, and so is `delete_file`
+  (`tests/tools/shell/test_losses.py`, `tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
+- Every limit of undo counts for that, also incognito: the question goes by a look that keeps the copies, so where none can be kept all is asked about
   (`tests/tools/shell/test_losses.py`, `tests/session/test_undoing_ignored.py`).
 
 ### Not promised: questions and rules
 
 - Blocked commands, and the questions about what destroys, go by reading the command. They are a seat belt against mistakes, not a boundary: `x=/; rm -rf $x`
-  passes, and `git checkout README` is taken for a branch.
+  passes, and `git checkout README` is taken for a branch. The sandbox is the boundary.
+- A rule of yours without a star that is the very command covers it in the sandbox whatever the shell makes of it (`rm ?`, `rm $X`).
+- A token of 100 characters or fewer that a model makes up hides its own characters in a question, without a count.
+- A folder that a line enters by `cd` is the name that it gives: where that is a link of the project, the grant goes with the link.
+- A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too.
 - What an interpreter, a build or a script removes is not seen. It is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
-- The star of a rule goes by the names of options and by a table of programs. It covers a way to another program that neither knows (`pandoc --filter`,
-  `rustc -Clinker=`, a shortened name of an option, `\!` in SQL), which runs in the sandbox.
+- The star of a rule goes by the names of options and by a table of programs. It covers a way to another program or address that neither knows
+  (`pandoc --filter`, `rustc -Clinker=`, a shortened option such as `pip install --prox HOST`, `\!` in SQL), which runs in the sandbox.
 - Where no sandbox closes the network (none on this machine, turned off, or opened for all commands), a star of "always" such as `psql *` also covers other
   hosts. Only programs that are known to talk to hosts (`curl`, `nc`, `rsync`) are remembered as they stand.
-- A star with the network that an earlier version stored (`psql *`) was shown then and still counts; `/permissions` lists it and takes it back.
-- Behind a star for programs that install, long options in a short form that name an address without `://` (`pip install --prox HOST`) are not recognised.
-- A rule of yours for `mcp__NAME__…` is about whatever server has that name: one of a trusted project's, where neither you nor a plugin of yours has one.
+- A rule of yours for a tool's name or for `mcp__NAME__…` is about whatever has that name: where you have none, a plugin's tool, or a trusted project's server.
 
 ## Undo and checkpoints
 
@@ -301,9 +300,10 @@ ybs keeps files as they were before a turn, so that `/undo` brings them back.
 - `/undo` names each file that it could not bring back, with the reason, and a folder of dependencies, build outputs or caches, or of ignored files for which
   there was no room, that is gone, or in which something changed at any depth since the turn began, caches excepted
   (`tests/session/test_undoing_ignored.py`).
-- What a sub-agent merged is kept path by path, a link as a link. Of a path that cannot be kept you are told, and the others can be undone
-  (`tests/conductor/test_isolation_attacks.py`).
-- A file or link that a sub-agent moved to where it may not be merged stays where it was (`tests/conductor/test_isolation_attacks.py`).
+- Of a folder that holds the project (`--add-dir ..`) undo looks at the project alone, and `/undo` says so after a turn with commands
+  (`tests/session/test_undoing_ignored.py`).
+- What a sub-agent merged is kept path by path, a link as a link. You are told of a path that cannot be kept, and the others can be undone. What was moved to
+  where it may not be merged stays where it was (`tests/conductor/test_isolation_attacks.py`).
 - Checkpoints are private, no tool or sandbox sees them, and they go with their session (`tests/session/test_undoing.py`, `tests/session/test_cleaning.py`).
 
 ### Not promised: undo and checkpoints
@@ -314,7 +314,9 @@ ybs keeps files as they were before a turn, so that `/undo` brings them back.
 - Of other ignored files and folders it keeps 5,000, with 100 MB in all. A folder with more in it than there is room for is not kept, and is named as a whole.
 - `write_file` and `edit_file` are asked about by their diff alone: a file between 10 and 20 MB that they change is named by `/undo` and not brought back, and
   incognito nothing that they change is.
-- `ybs mcp serve` has no `/undo`. It asks about what the undo of a session would not bring back; all else is left to the agent that calls it.
+- `ybs mcp serve` and `ybs tool call` have no `/undo`. They ask about what the undo of a session would not bring back, without reading the files; all else is
+  left to who calls them.
+- Undo looks at the project again as a command begins. Where only that look fails (the disk fills up in between), the command runs, and you are told afterwards.
 - What a link in the project leads to is not seen where a command writes through that link (`echo > link`).
 - Files that git itself keeps (`.git`, also of a repository within the project) are never part of an undo, and the question leaves them out.
 - Checkpoints hold files as they were, and their names, also where secrets are in them.
@@ -330,35 +332,32 @@ dangerous read-only, and what a command changed of the rest is named right after
   linters, other agents) and documents that later sessions read (`AGENTS.md`, `CLAUDE.md` and their like) (`tests/security/test_autorun.py`).
 - **Git settings**, your own and those of each repository in the project: the files that they name there, by `core.hooksPath`, `include.path`, or as scripts
   in filters, aliases, pagers and helpers, in any spelling (`$HOME/x`, `-F/x`, `cd x && ./y`) (`tests/security/test_git_settings.py`).
-- **Your settings** of ybs and `~/.claude/settings.json`: files that they name by whole path or in a folder that they enter (a hook's script, a server's
-  `server.py`, `cd ~/x && ./y`), and a settings file that you named with `--config` (`tests/security/test_persons.py`).
-- **Links in your home folder** (dotfiles): the files that hidden links lead to, and links in hidden folders and three folders deeper (`~/.vim/plugin/x.vim`).
-  Caches, toolchains and folders of your `PATH` are excepted (`tests/security/test_home_links.py`).
-- **Links in ybs's own places** for your commands, kinds of sub-agents, skills, tools and memories: the files that they lead to, at any depth
+- **Your settings** of ybs and `~/.claude/settings.json`: files that they name by whole path or from a folder that they enter (`cd ~ && ./x/y`), and what their
+  commands run as they start in the project, trusted or not (`./scripts/check.sh`, `python3 server.py`); and a settings file that you named with `--config`
   (`tests/security/test_persons.py`).
+- **Links in your home folder** (dotfiles): the files that hidden links lead to, and links in hidden folders down to three deeper (`~/.vim/plugin/x.vim`), but
+  not in caches, toolchains and your `PATH`; links in your folders of ybs (commands, skills, tools) at any depth (`tests/security/test_home_links.py`,
+  `tests/security/test_persons.py`).
 - **Startup files and variables**: files that `~/.bashrc`, `~/.vimrc`, `~/.config/fish/config.fish` and the like, or variables of yours (`BASH_ENV`,
   `PYTHONSTARTUP`), name by whole path, and a folder of which a startup file loads all that a pattern names (`for f in ~/dotfiles/bash/*.sh`)
   (`tests/security/test_whole_paths.py`).
 - **Links among all these**: the files that they lead to, at any depth. A hook can be a link, and so can the folder of hooks, git's own settings, an entry of
   `.husky` or `.vscode` (`tests/security/test_targets.py`).
-- **Sourced files**: those that a held file at the top of the project sources (`source_env`, `source`, `. ./x`, `dotenv` in `.envrc`, `.exrc`,
-  `.tmuxinator.yml`, …), with those that they source in turn, and what `.envrc` runs (`eval "$(./x)"`) (`tests/security/test_targets.py`).
+- **Sourced files**: those that a held file at the top of the project sources (`.envrc`, `.exrc`, `.tmuxinator.yml`, …), with those that they source in turn,
+  and what `.envrc` and these run, in any spelling that the reading of commands knows. Of a pattern (`. env.d/*.sh`) it is the whole folder
+  (`tests/security/test_targets.py`).
 - **Your `PATH`**: in a folder of the project that stands in it, a name of a program from elsewhere (`bin/git`) (`tests/security/test_targets.py`).
-- **The home folder as the project**: hidden files, files where `PATH` leads to, and each executable file (`tests/security/test_autorun.py`,
-  `tests/security/test_targets.py`).
+- **The home folder as the project**: hidden files, `~/Library`, `~/Applications`, `~/snap`, files where `PATH` leads to, and each executable file
+  (`tests/security/test_paths.py`, `tests/security/test_autorun.py`, `tests/security/test_targets.py`).
 - **A project that is such a place**, or lies in one, counts as yours as a whole: `~/.claude`, `~/.emacs.d`, `~/.config/nvim`, `~/githooks` that
   `core.hooksPath` names, a skill that `~/.claude/skills` links to (`tests/security/test_persons.py`).
-- So does a project that three links in hidden folders of your home folder lead into, where there are more than 500 such folders: ybs looks at no more
-  (`tests/security/test_home_links.py`).
 
 **File tools:**
 
 - They ask about each of these in every mode but `bypass`, without an "always". In a project that is yours as a whole they ask about each write
   (`tests/security/test_autorun.py`, `tests/security/test_persons.py`).
-- In a sub-agent's copy of the project a file is judged by what it is in the project (`tests/conductor/test_merge_questions.py`).
-- What a sub-agent's commands left in its copy is asked about at the merge: the whole change (in words where it is not text), under all names that links of
-  the same merge give it (`tests/conductor/test_merge_questions.py`).
-- A yes to it counts for what was shown with these warnings, and is asked for once (`tests/conductor/test_merge_questions.py`).
+- In a sub-agent's copy of the project a file is judged by what it is in the project. What its commands left there is asked about at the merge: the whole
+  change, under all names that links of the same merge give it. A yes counts for what was shown (`tests/conductor/test_merge_questions.py`).
 
 **Commands find read-only:**
 
@@ -376,27 +375,29 @@ dangerous read-only, and what a command changed of the rest is named right after
 
 - Files that are missing yet, lie deeper, or are rewritten by formatters and installers in ordinary work (CI, linters' settings, documents) can be written by
   a command. What appeared or changed is named, new repositories too (`tests/agent/test_autorun_watch.py`).
-- The same goes for a name in your `PATH` that hides a program (`bin/git`), and for files of an environment that `.envrc` sources (`.venv/bin/activate`),
-  which a command can make anew (`tests/security/test_targets.py`, `tests/agent/test_autorun_watch.py`).
+- The same goes for a name in your `PATH` that hides a program (`bin/git`), and for files of an environment that `.envrc` sources (`.venv/bin/activate`) or a
+  hook of yours runs from the project (`.venv/bin/ruff`), which a command can make anew
+  (`tests/security/test_targets.py`, `tests/security/test_persons.py`, `tests/agent/test_autorun_watch.py`).
+- What a hook, plugin or server in the sandbox leaves, or somebody else, is named before the next command, at the end of a turn in which such a program ran, and
+  at the end of the session. Left out is only what a file tool wrote, which was asked about (`tests/agent/test_autorun_watch.py`).
+- A folder that came with `/add-dir` is looked at from then on (`tests/agent/test_autorun_watch.py`).
 
 ### Not promised: what runs later
 
 **Files that are not held:**
 
 - A `.git` that is missing can be made; you are told of it.
-- A hook that is a file of git's own and starts a script of the project by its text (`exec ./scripts/lint`) is held; the script is not.
-- Not held either: what a task of an editor or an entry of a manager of hooks starts, what a script that `.envrc` runs starts in turn, and `.env` where your
-  own shell reads it in each folder.
-- Of git's settings ybs reads the first million bytes of a file, 50 included files, and 5,000 characters of one command. What is named behind that is not
-  asked about; no rule of `safety.outside_sandbox` counts then.
+- Not held: what a hook of git's own starts by its text (`exec ./scripts/lint`), what a task of an editor or a manager of hooks starts, what a script that
+  `.envrc` runs starts in turn, and `.env` where your own shell reads it in each folder.
+- Of git's settings ybs reads a bounded part (a million bytes of a file, 50 included files). What is named behind that is not asked about; no rule of
+  `safety.outside_sandbox` counts then.
 
 **Programs and startup files of yours:**
 
-- Of a program of yours that lies in the project, the files that your settings name are asked about and held, and not what those import from beside them.
-- Nor is what such a program finds in a folder that it is given (`uv run NAME`, `npx .`, `npm start`, `run-parts`).
-- What a startup file of yours loads is found by whole paths in its own text. Not found: paths with a variable from elsewhere or with the output of a command,
-  and what such a file loads in turn.
-- Nor are paths found in settings other than startup files of shells and files at the top of your home folder (`~/.config/nvim/init.lua`).
+- Of a program of yours that lies in the project, the files that your settings name are asked about and held, and not what those import, nor what a program
+  finds in a folder that it is given (`uv run NAME`, `npx .`, `run-parts`).
+- What a startup file of yours loads is found by whole paths in its own text, and not what such a file loads in turn. In other settings than startup files of
+  shells and files at the top of your home folder (`~/.config/nvim/init.lua`) no paths are looked for.
 - Links of your home folder that you make while ybs runs count from its next start on.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
 
@@ -404,8 +405,8 @@ dangerous read-only, and what a command changed of the rest is named right after
 
 - What a command in the background makes is named with the next command or at the end of a turn, not after the session's end.
 - A job that renames the folder around a nested repository in the very moment in which another command starts can leave that repository open to that command.
-- A job that runs since before a repository was made can write in it. A change of its settings or hooks is named, also one in the text of a hook.
-- With bubblewrap a command can move the folder around a nested repository away and make another repository in its place; both are named.
+- A job that runs since before a repository was made can write in it, and with bubblewrap a command can put another repository in the place of a nested one.
+  Both are named.
 
 ## ybs's own code
 
@@ -414,12 +415,10 @@ Where the installation of ybs lies in a folder that tools work in (`pip install 
 Held by `tests/security/test_own_code.py`, where no other test is named:
 
 - It is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's copy.
-- That covers the whole virtual environment with the links that lead to it, the interpreter, its standard library, the package `ybs`, and the folder of the
-  script that started it.
-- It covers every folder in which Python looks for installed packages (made where it is missing), packages that are links among the installed ones, and
-  packages that bring plug-ins, in use or not.
-- A project that is one of these folders, or lies in one, is read-only as a whole.
-- Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on the way to it can be renamed.
+- That covers the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder in which Python looks for
+  packages, packages that bring plug-ins, in use or not, and the folder of the script that started ybs.
+- A project that is one of these folders, or lies in one, is read-only as a whole. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on
+  the way to it can be renamed.
 - ybs says so at the start, and after a command that fails for that. No setting opens it.
 - To work on ybs with ybs, or to install packages beside it, use a shell of your own (`!!pip install x`) or an installation elsewhere.
 - ybs looks for no module in a folder that `PYTHONPATH` names in the folder where it is started or the repository around it, as an empty entry does
@@ -437,16 +436,14 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 
 - With the sandbox off, and where bubblewrap cannot be had, a command that you allow can change ybs where it is installed in the project. ybs says so at the
   start, and asks about each command in every mode but `bypass`.
-- With the sandbox off and bubblewrap there, ybs itself stays read-only to the command, and `sudo` does not work in it. It does not stay so to root, who finds
-  other ways by `/proc`, nor to a program outside that does what it is told.
+- With the sandbox off and bubblewrap there, ybs itself stays read-only to the command, but not to root, nor to a program outside that does what it is told.
 
 **Variables that Python and the system obey:**
 
 - Python itself looks through a folder of the project in `PYTHONPATH` before ybs begins, also by an empty entry (`PYTHONPATH=$PYTHONPATH:~/lib` where it
   was unset): a module of the standard library's name (`re.py`) there runs at the next start.
   Install ybs out of that variable's reach, or start it with `env -u PYTHONPATH ybs`.
-- Where an `import` in a `sitecustomize` or `*.pth` of your own finds its module nowhere else, Python looks for it in those folders and in those of editable
-  installs, too. ybs does not know these names.
+- A module that a `sitecustomize` or `*.pth` of your own imports, and that is found nowhere else, is looked for in those folders and in editable installs, too.
 - `PYTHONPYCACHEPREFIX` in the project has Python, and so ybs, run compiled files that the repository brought. Start ybs without it there.
 - The same goes for `LD_LIBRARY_PATH` and `LD_PRELOAD`, which the system reads before any program begins, and for `OPENSSL_CONF`, `OPENSSL_MODULES` and
   `OPENSSL_ENGINES`. ybs says so at the start, and hands none of them on to what it starts.
@@ -455,11 +452,9 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 
 - Python looks for its library upward from the folder of the `python3` that a virtual environment was made with (`home` in `pyvenv.cfg`). Where that is a link
   in the project, a command or file tool can put a library there: make ybs's environment with a Python from elsewhere.
-- Python itself, which conda links, does not become a file of its own.
+- Python itself, which conda links, does not become a file of its own. Nor do links in a package, where no other link lies among the packages.
 - A plug-in that is installed as editable from the project is held as the package that it names. What it imports from beside that package is held only in a
-  session that has loaded it.
-- Beside a plug-in of one file a command can make a folder of its name.
-- In packages that have a file of their own (`__init__.py`) links are not looked for where no other link lies among the packages.
+  session that has loaded it, and beside one of a single file a command can make a folder of its name.
 
 ## Programs that ybs starts for itself
 
@@ -505,27 +500,29 @@ For its own purposes ybs uses git without running anything that a repository nam
 Your own MCP servers, hooks and tools, and those of plugins, are your programs. They start in a project only once you trust it, since interpreters and runners
 take code from there (`python -m`, `npx`, `./x`).
 
-- Until you trust a project they start in a folder of ybs's that lies in no project. A variable says where the project is
-  (`tests/security/test_own_programs.py`).
+- Until you trust a project they start in `/`, where root alone writes and above which nothing lies, since runners look upward. Where tools write in `/` itself
+  they start nowhere. A variable says where the project is (`tests/security/test_own_programs.py`).
 - Nothing in their environment leads into the project, the repository around it or another work tree of it (`tests/security/test_own_programs.py`).
 - A server has a home folder that it fills where it sees no project, and a copy of that in each project: one that stays with the folder where you trust it,
   and one without anything of another session where you do not (`tests/session/test_mcp.py`, `tests/security/test_copied_homes.py`).
 - A project where you never answered is not trusted. `ybs trust give` works in one that asks for nothing, too (`tests/trust/test_decision.py`).
 - `"cwd": "project"` in an entry of yours has that one start in every project, `"cwd": "apart"` outside of each, trusted or not
   (`tests/security/test_own_programs.py`).
-- A program that you name by its whole path runs wherever it lies (`tests/security/test_own_programs.py`).
-- Hooks that are told of a file after a call wait until you trust its place: the project or, for a folder that was added, that folder by itself
-  (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
-- After a call of a tool that ybs does not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`).
+- A `PreToolUse` hook that could not be started refuses the call: its sandbox could not be built, also with all jobs paused, its program was not found or may
+  not be executed, or a file of the project that it runs is not what you trusted (`tests/session/test_user_hooks.py`).
+- Hooks that are told of a file after a call wait until you trust its place: every folder around it that tools write in. After a call of a tool that ybs does
+  not bring itself they wait until you trust the project and all added folders (`tests/session/test_user_hooks.py`, `tests/security/test_own_programs.py`).
+- Programs of yours start in `/`, and these hooks wait, also where a folder around a trusted project was added that you do not trust by itself (`--add-dir ~`),
+  and in a sub-agent's copy below a folder in which others may write (`/dev/shm`) (`tests/security/test_own_programs.py`).
 - While a hook of yours may open a file for a call, the jobs and servers in the sandbox that may change files there are paused, and no command begins
   (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
-- Where they cannot be paused (without bubblewrap), a hook after a call does not run while there is such a job, and you are told
-  (`tests/session/test_user_hooks.py`).
-- A hook with `"async": true` does not run beside such a job either, and the next command that may change files waits for it
-  (`tests/session/test_user_hooks.py`).
-- Your own hooks, also those in `~/.claude/settings.json`, run outside the sandbox unless they say `"sandbox": true`; those of a trusted project run in it
+- Where they cannot be paused (without bubblewrap), a hook after a call does not run, and you are told. One with `"async": true` never runs beside such a job,
+  and the next command that may change files waits for it (`tests/session/test_user_hooks.py`).
+- Hooks around calls, and the naming of files that run later, hold in sessions, `ybs mcp serve` and `ybs tool call` alike
+  (`tests/frontends/mcp_server/test_server.py`, `tests/frontends/subcommands/test_tools.py`, `tests/test_architecture.py`).
+- Your own hooks run outside the sandbox unless they say `"sandbox": true`; those of a trusted project run in it
   ([docs/hooks.md](hooks.md#where-they-run), `tests/session/test_user_hooks.py`).
-- A hook of yours with `"sandbox": true` runs in every project, in the sandbox. It may have loaded code of the project, so its `allow` is ignored
+- A hook of yours with `"sandbox": true` runs in every project. It may have loaded code of the project, so its `allow` is ignored
   (`tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
   (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
@@ -537,19 +534,23 @@ take code from there (`python -m`, `npx`, `./x`).
 
 ### Not promised: own servers, hooks and tools
 
-**With `"cwd": "project"`:**
-
-- Such a hook runs the code of every project, so no job is paused for it.
-
 **In a project or added folder that you do not trust:**
 
-- A tool or server of yours, and a hook before a call, goes by the paths that it is given, also in a project or added folder that you do not trust.
-- Formatters and linters (prettier, eslint, stylelint, pylint, rubocop) look for their settings from the file upward, and some of those are code. It runs with
-  what your program has: a hook's outside of the sandbox, with your keys.
+- A hook with `"cwd": "project"` runs the code of every project, so no job is paused for it.
+- A tool or server of yours, and a hook before a call, goes by the paths that it is given. Formatters and linters (prettier, eslint, stylelint, pylint, rubocop)
+  look for their settings from the file upward, and some of those are code, which runs with what your program has.
 - [docs/hooks.md](hooks.md#where-they-run) has a line that keeps a hook to places that you trust. A server with a key and such a library has
   `"project": "none"`.
 - A hook of yours that takes paths from the transcript (at `Stop`, say) or from a tool's output, or that goes to the project by `YBS_PROJECT_DIR`, loads what
   lies there, whether you trust it or not.
+
+**Hooks before a call:**
+
+- One that began and was then too slow, died or failed with another exit code than 2 refuses nothing; you are told.
+- What an MCP server, a program that is a tool, or a command changes in files is told to no hook as a `Write`: ybs does not know it before the call.
+- Where a hook gives the git tool other arguments (`updatedInput`), hooks are not asked again about the files that these change; where it is not your own hook
+  you are asked.
+- Of a command in a sub-agent's copy hooks are told the words as they are, with the copy's whole path where that stands there.
 
 **In a project that you trust:**
 
@@ -559,39 +560,38 @@ take code from there (`python -m`, `npx`, `./x`).
   path of any file of yours.
 - The whole path of its program alone does not keep a `PYTHONPATH` or active `.venv` of yours out.
 
-**Links and rules:**
+**Links:**
 
-- By a link in its `.venv` a project has a server that you or an editor let run from there see the `bin` and `lib` of any Python of yours, with the packages
-  that are installed in it.
-- A server with `"project": "none"` that is named by a link in the project (`node_modules/.bin/x`) sees the package in the project that the link leads to.
-- A link counts as a project's while a session works in that project, or in the repository around it. Where an entry of yours names a whole path in another
-  clone (`~/other/docs`), a link there is followed, as any of yours.
-- A virtual environment or another toolchain that you have switched on (`VIRTUAL_ENV`, `CONDA_PREFIX`, `JAVA_HOME`, `GOROOT`) is shown where it leads, also by
-  a link in the project, if that place is an environment.
-- A rule of yours for a tool's name (`safety.allow`) covers a plugin's tool of that name, also one that says only by `--schema` what it needs.
+- A server that you or an editor let run from a project's `.venv` or `node_modules/.bin` sees, by a link there, the `bin` and `lib` of any Python of yours, or
+  the package in the project.
+- A link counts as a project's while a session works in that project, or in the repository around it. In another clone that an entry of yours names
+  (`~/other/docs`) it is followed, as any of yours.
+- An environment that you have switched on (`VIRTUAL_ENV`, `JAVA_HOME`) is shown where it leads, also by a link in the project.
 
 **Everywhere:**
 
 - A server of yours with `"project": "none"` has one home in all projects. What you have it read by `read`, `write` or its arguments, or hand it in calls, may
   leave something there.
-- Where such a path lies in the session's project or holds it, the server has a copy of its home there, too.
-- Two sessions that begin at the same moment, before a server has fetched anything, have it fetch at the same time in one home, as two terminals would.
-- Programs that you name (hooks, tools, servers) run whoever may write them, as in your own shell.
+- Programs that you name by their whole path (hooks, tools, servers) run wherever they lie and whoever may write them.
 - In incognito your hooks still run and are told what happens.
 - Started below the top of a project that is not a repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of
   yours that leads above it stays in force.
-- Where your home folder lies in one that others may write in, programs that look upward (`npx`) find what they put there, as in your own shell.
+- What a program looks for upward from a file that it names by itself is not looked at: where tools write in your home folder, `uv run ~/hooks/x.py` builds the
+  `~/pyproject.toml` that lies there.
+- In a trusted project below a folder in which others may write (`/tmp/x`) programs of yours start there, and look upward as in your own shell.
+- The programs of `cli_agents` (Claude Code and others as models) start in a folder of ybs's below your home folder, and read what their kind reads from the
+  folders above, such as a `CLAUDE.md`.
 
 ## Trust in a project
 
 A repository's own settings can only make yours stricter. Whatever could run a program, name an address or read a key waits for your trust (`ybs trust`, or
-the question at the start).
+the question at the start). What they add to `safety.sandbox_blocked_paths` are places in the repository, hidden from no program of yours or of a plugin
+(`tests/trust/test_project_settings.py`, `tests/session/test_user_hooks.py`).
 
 **What trust is bound to:**
 
 - The bytes of the project's settings and of every file of the project that a command in them reaches, in any spelling: one changed byte, and it is asked
   about again, with the difference (`tests/trust/test_reach.py`, `tests/trust/test_decision.py`).
-- The first question names the files of which no difference can be shown: those over 64,000 bytes or that are not text (`tests/trust/test_grants.py`).
 - The folder: where another one lies at the path, it is asked about again. The top of a repository is told by when that began, so it may be moved or restored
   from a backup (`tests/trust/test_decision.py`, `tests/git/test_consent.py`).
 - Every other folder, below a repository too, is told by when it was made, or by its number where the file system does not say; and the repository around it
@@ -611,6 +611,8 @@ the question at the start).
   does not bring the tool itself (`tests/session/test_user_hooks.py`).
 - Variables that its MCP servers and tools read are granted one by one. Keys of providers, whatever setting of yours names them, go to no address, server or
   tool of a project's (`tests/trust/test_grants.py`).
+- A login at an MCP server is of the entry that it was made for. A project's, a plugin's or an editor's server has none of yours, and one project's none of
+  another's (`tests/tools/mcp/test_login.py`).
 - Its servers, and those of a plugin or an editor, have of the project what their `project` says; with `none` at most the files that the trust is bound to
   (`tests/tools/mcp/test_launching.py`).
 - Outside of the project such a server is shown exactly the paths that its entry names, its program, and what the first line of that names to run it. The
@@ -627,13 +629,10 @@ the question at the start).
 
 - Who gives you two archives with a `.git` in each can set the same time for when git began in both. Trust in the one then holds for the other at its path, as
   for a restored backup; what the second asks for is compared byte for byte all the same.
-- Where somebody has put a link in the place of an output of a trusted project's hook (`> out/x`), it writes to the file of the project that the link leads to.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - Files that a trusted project's server left in its home, or its code in the home of an agent or server of yours there, are still there for its next version
   where the entry stays the same; `ybs trust revoke` removes them.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
-- What earlier versions kept for a project without noting its folder (rules, "always", a yes to commits) counts where folder and repository were made before
-  that: also in a folder that lay elsewhere by then and that you moved to the path.
 - A timer of systemd or a line of cron from `ybs learn schedule` goes by the path alone.
 
 ## Other agents
@@ -660,11 +659,18 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 
 - `ybs models download` and `/download` fetch what you ask for.
 - A saved key goes to no other scheme, host or port, and to no address of a project's (`tests/config/test_key_store.py`, `tests/trust/test_grants.py`).
+- The key in a provider's variable (`OPENAI_API_KEY`) goes to the provider's own address. To another one it goes only where both were named together: by a
+  variable (`OPENAI_BASE_URL`), in one file, or in options. A key that was saved for exactly that address goes before it
+  (`tests/providers/test_provider_registry.py`, `tests/config/test_provider_change.py`).
+- A server that `ybs setup` is given by its address is a provider of its own, without a variable's key (`tests/frontends/terminal/start/test_setup.py`).
 - A local server that nobody chose is asked at its usual port without a key (`tests/providers/test_reachable.py`).
 - What a model names for a sub-agent, or a kind, command or skill of a project or a plugin, is of the provider that you talk with or stands in your settings,
   and is no further away than the session's model. All else is refused (`tests/conductor/test_models.py`).
+- The router picks nothing that only a project's settings name, be it a provider or what they choose for a session, trusted or not; and they cannot switch it on
+  (`tests/trust/test_grants.py`).
 - The path of a model's file counts only where you name it (`tests/providers/local/test_models.py`).
-- `localhost` is taken for the address at which you or root listen, where Linux tells (`tests/config/test_addresses.py`).
+- `localhost` is taken for the address at which you or root listen, where Linux tells, for models and for MCP servers, with a login in the address too
+  (`tests/config/test_addresses.py`, `tests/providers/test_http_client.py`).
 - Of the servers that the first start, `/model`, `/provider`, `ybs models` and `ybs doctor` find on this machine, another user's is called so, and Enter does
   not take it (`tests/config/test_addresses.py`, `tests/frontends/terminal/start/test_setup.py`).
 
@@ -674,7 +680,11 @@ ybs talks to providers and models that you have named and to nobody else, and a 
   there, and gets what is sent, with the key.
 - At the provider that you talk with a model may choose any model for a sub-agent, at an aggregator those of other companies and dearer ones too:
   `agents.max_cost_usd` bounds that, and a line says which it is.
-- A provider that a project adds, and that you trust, may be chosen for sub-agents as your own are: the question about trust says that prompts may go there.
+- A provider that a project adds, and that you trust, may be chosen for sub-agents as your own are: the question about trust says that prompts may go there. It
+  also stands for a name that you say in `router.arms` or `llm.fallback` and have no provider for.
+- `llm.provider` and `llm.endpoint` in one file count as named together: the variable's key goes there where no key was saved for that address.
+- A search server (`web_search`) or a homeserver of Matrix at `http://localhost` is reached at the address that the system gives first, which may be another
+  user's.
 
 ## Secrets
 
@@ -684,8 +694,8 @@ session.
 **What is found:**
 
 - Tokens of known formats and private keys (`tests/security/firewall/test_corpus.py`).
-- Passwords and tokens in addresses (`tests/security/firewall/test_masking.py`).
-- Passwords and tokens behind names that say so: always behind a sign such as `=` or `:` or an option (`tests/security/firewall/test_corpus.py`).
+- Passwords and tokens in addresses, and behind names that say so: always behind a sign such as `=` or `:` or an option
+  (`tests/security/firewall/test_masking.py`, `tests/security/firewall/test_corpus.py`).
 - Where the value looks drawn at random, also behind a blank, an element, a bracket or a line end, and anywhere in the statement, the element or the block of
   the name (`tests/security/firewall/test_corpus.py`, `tests/security/firewall/test_regions.py`).
 - The content of a file that is called a key and holds one word (`config/master.key`) (`tests/security/firewall/test_toolbox.py`).
@@ -693,9 +703,8 @@ session.
   not the ordinary words in it (`tests/agent/test_secrets.py`, `tests/security/firewall/test_masking.py`).
 - All of these in encodings and disguises, up to three one in the other (`tests/security/firewall/test_disguises.py`): percent signs, escapes of C, JSON (`\/`
   too), JavaScript and HTML (by number or name), hex, base64, zero-width and full-width characters, colours, also with their escape written out.
-- A token that goes on in the next line or behind JSON's `\n`, also where a tool has put signs such as `<U+200B>` (`tests/security/firewall/test_disguises.py`).
-- The same where a tool has numbered the lines (`grep -Hn`, and `grep -rnA1` with the file before the number) or marked them as removed (`git show`, `diff`)
-  (`tests/security/firewall/test_disguises.py`).
+- A token that goes on in the next line or behind JSON's `\n`, also where a tool has put signs such as `<U+200B>`, numbered the lines (`grep -Hn`) or marked
+  them as removed (`git show`, `diff`) (`tests/security/firewall/test_disguises.py`).
 - A token that goes on in the next value of a structured result, and a value there that only its neighbours say to be a secret, as they do in the text of the
   JSON (`tests/security/firewall/test_leaves.py`).
 
@@ -703,9 +712,8 @@ session.
 
 - One is masked whole. So are its lines, whichever part of its file (up to 20 MB) `read_file`, `search_files` or `@file:5-9` shows: these look for its
   beginning and end in the rest of the file (`tests/agent/test_secrets.py`).
-- It is known in any frame (`-----BEGIN …`, `---- BEGIN … ----`) whose words do not say that it is public: a certificate, a request, a public key, a
-  signature, a message, parameters (`tests/security/firewall/test_corpus.py`).
-- Where the words do not say PRIVATE, a third of what is in the frame has to be long lines of base64 or hex (`tests/security/firewall/test_corpus.py`).
+- It is known in any frame (`-----BEGIN …`, `---- BEGIN … ----`) whose words do not say that it is public. Where they do not say PRIVATE, a third of what is in
+  it has to be long lines of base64 or hex (`tests/security/firewall/test_corpus.py`).
 - The private members of .NET's `<RSAKeyValue>` and of a JSON Web Key are masked too (`tests/security/firewall/test_corpus.py`,
   `tests/security/firewall/test_masking.py`).
 - In what a command prints, lines without the BEGIN and END lines are known once the file was read: by 16 characters of any line but the first, and by the
@@ -732,7 +740,7 @@ Not promised: shapes that the firewall does not recognise, or only in part.
 | a secret that two calls read in two pieces (two pages of `read_file`, `@file:2-2 @file:3-3`, a line of a job that comes after a look at the one before) | no: no piece is one |
 | the pieces in which an answer of the model streams | no: what is kept and exported of it is |
 | pieces of a token under ten characters each (of one with signs and words in it, as an address, a little more) | no |
-| pieces without a digit that come one by one in the live output of a command | no |
+| pieces without a digit that come one by one in the live output of a command; the first part of a word that a command is just writing, in the page's list of running commands | no |
 | a token that goes on in the next line, where its first part is a whole token by itself or has under ten characters | no: not the second part |
 | a long token that a search finds something in: twelve characters of it, in the excerpt | no |
 | strings that a program joins (`"a" + "b"`), letters separated one by one, markup inside a token | no |
@@ -777,7 +785,8 @@ What ybs saves is yours alone, and a saved session gives no permission.
   (`tests/security/test_empty_home.py`).
 - Taking up a saved session, edited or not, gives no permission, mode, provider, address, system prompt or path: what is in force comes from the settings and
   the command line (`tests/security/test_cases_sessions.py`).
-- A checkpoint is found by its name alone (`tests/security/test_cases_sessions.py`).
+- A session that begins or goes on in the server (`ybs serve`) goes by all options of the command line, or the command is refused
+  (`tests/frontends/serve/test_attach.py`).
 
 ## Incognito
 
@@ -787,9 +796,9 @@ With `--incognito`, `/incognito` or `incognito.enabled` nothing about the sessio
 - Long outputs are cut and not kept, the input's history is in memory, and the system is told to write no core dump (`tests/security/test_cases_incognito.py`,
   `tests/security/test_incognito.py`).
 - An answer about trust is not asked for, because it would be written down (`tests/session/test_incognito.py`).
-- The mark `incognito` stands first in the status line.
-- With `incognito.local_only` no model elsewhere is used (`tests/session/test_incognito.py`).
-- The gateway, which writes chats down, does not start with `incognito.enabled`, and uses no model elsewhere with `incognito.local_only`
+- With `incognito.local_only` no model elsewhere is used, and no other agent (`agents.acp`) is started
+  (`tests/session/test_incognito.py`, `tests/conductor/acp/test_acp_agents.py`).
+- The gateway, which writes chats down, does not start with `incognito.enabled`; `incognito.local_only` holds there as well
   (`tests/frontends/gateway/test_command.py`, `tests/frontends/gateway/test_reduced.py`).
 
 ### Not promised: incognito
@@ -799,8 +808,7 @@ With `--incognito`, `/incognito` or `incognito.enabled` nothing about the sessio
 - So are what a tool changes in the project on purpose, and what a command that runs without the sandbox writes (histories and caches of programs).
 - A command's temporary files, copies of the project that sub-agents work in and the system prompt of a program (`claude-cli`, `cli_agents`) lie in memory
   (`/dev/shm`), after a kill until the next start.
-- Where there is no such place, with Landlock and on macOS, these lie in a private folder on the disk that goes with the session, and after a kill too, but
-  not when the machine itself stops.
+- Where there is no such place, with Landlock and on macOS, they lie in a private folder on the disk, which stays when the machine itself stops.
 - The local model's server has the last conversation in memory until it ends (`ybs models stop`).
 - A server on this machine that passes words on is not seen, but for Ollama's `-cloud` models.
 - A project's tool runs from a copy of its files, which lies on the disk while it runs, and after a kill.
@@ -830,9 +838,13 @@ Editors, the page and chats stand on the same sessions as the terminal; these po
 - **Editors** ([docs/editors.md](editors.md)): [Words and data](#words-and-data) says what their texts and links count as,
   [Outside the sandbox](#outside-the-sandbox) what their yes gives.
 - **The page** ([docs/web.md](web.md)): nothing that models, files and tools say becomes more than text in it (`tests/frontends/web/test_markup.py`).
+- A login at the page ends with the process, and is kept over it only where ybs has a certificate of its own: who takes the port meanwhile has nothing that
+  counts later (`tests/frontends/web/test_browser.py`).
 
 ### Not promised: frontends
 
+- With a port of your choice and no certificate (`--port`, `ybs serve --web PORT`), a tab that another user's program left open at that address can do what the
+  page can once you log in there. Close such tabs first, or leave out `--port`.
 - An editor that answers for you (avante.nvim's `auto_approve_tool_permissions`, which is on by default; `acpx --approve-all`) says yes to what the model asks
   for, outside the sandbox too.
 """
