@@ -369,7 +369,7 @@ def test_a_pipe_among_the_temporary_files_of_the_session_is_hidden_from_what_onl
     backend = Bubblewrap(
         see(Host.of({"HOME": str(home)}), project), "/usr/bin/bwrap", (), "", private
     )
-    opened = backend._opened  # pyright: ignore[reportPrivateUsage]
+    opened = backend.opened
     assert [*opened(read_only=True)][-3:] == ["--ro-bind", "/dev/null", "/tmp/pipe"]
     assert "/tmp/pipe" not in [*opened(read_only=False)]
 

@@ -221,7 +221,7 @@ class ToolsSettings(Struct, frozen=True, kw_only=True):
     external: tuple[ExternalToolSettings, ...] = ()
     """Programs of yours, as tools."""
     search_paths: tuple[str, ...] = (*PERSONS_TOOLS, "./tools", "./.ybs/tools")
-    """Folders in which tools are looked for; those of a project once it is trusted."""
+    """Folders in which tools are looked for, those in the project once it is trusted; a project's settings name none."""
 
 
 class SkillsSettings(Struct, frozen=True, kw_only=True):

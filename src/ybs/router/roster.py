@@ -1,7 +1,7 @@
 """The roster: the models that the settings let the router pick from, what is known of each, and the pool that it draws on.
 
-The router may ask what is here without anybody naming it again, so nothing is here that a project's settings say: not its providers, and not the
-provider or model that it chooses for a session.
+The router may ask what is here without anybody naming it again, so nothing is here that a project's settings alone say: not its providers, and not the
+provider or model that it chooses for a session. A name in `router.arms` or `llm.fallback` of the person's own may mean a provider of the project.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
