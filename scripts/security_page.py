@@ -378,7 +378,7 @@ dangerous read-only, and what a command changed of the rest is named right after
 - The same goes for a name in your `PATH` that hides a program (`bin/git`), and for files of an environment that `.envrc` sources (`.venv/bin/activate`) or a
   hook of yours runs from the project (`.venv/bin/ruff`), which a command can make anew
   (`tests/security/test_targets.py`, `tests/security/test_persons.py`, `tests/agent/test_autorun_watch.py`).
-- What a hook, plugin or server in the sandbox leaves, or somebody else, is named before the next command, at the end of a turn in which such a program ran, and
+- What a hook, plugin, server or job in the sandbox leaves is named before the next command, at the end of a turn in which such a program ran, and
   at the end of the session. Left out is only what a file tool wrote, which was asked about (`tests/agent/test_autorun_watch.py`).
 - A folder that came with `/add-dir` is looked at from then on (`tests/agent/test_autorun_watch.py`).
 

@@ -52,7 +52,7 @@ def link(home: Path, name: str, target: Path) -> None:
 
 def hook(command: str) -> dict[str, Any]:
     each = {"type": "command", "command": command, "timeout": 5}
-    return {"hooks": {"PreToolUse": [{"hooks": [each]}]}}
+    return {"hooks": {"PostToolUse": [{"hooks": [each]}]}}
 
 
 def server(*words: str, **more: object) -> dict[str, Any]:

@@ -850,7 +850,7 @@ async def test_a_guard_that_did_not_start_refuses_the_call_and_says_how_to_go_on
     result = results(events)[0]
     assert result.is_refused
     assert f"could not be started: exit code {code}" in result.output
-    assert "`ybs hooks list` shows where it stands" in result.output
+    assert "take it out of the settings" in result.output
     assert any(f"could not be started: exit code {code}" in text for text in notices(events))
     events = await ran(open_session, script, **with_hooks(PostToolUse=hook(command)))
     assert results(events)[0].success

@@ -400,10 +400,7 @@ _MOST_NOTE = 500
 #: What programs say where they may not write; and why a project's hook may not.
 _HELD: Final = re.compile(r"(?i)read-only file system|permission denied")
 _READS: Final = 'it may only read the project, unless its entry says "project": "write"'
-_GUARDS: Final = (
-    "It is asked before such calls, and without its answer none is made. The person has to have it start again, or take it out "
-    "(`ybs hooks list` shows where it stands)"
-)
+_GUARDS: Final = "It is asked before such calls, and without its answer none is made. The person has to have it start again, or take it out of the settings"
 _MOST_SAID = 240  # of its errors, so that the reason behind them is read too
 #: Events whose plain text is told to the model, and those at which nothing can be held up any more.
 _TELLING = ("SessionStart", "UserPromptSubmit")

@@ -525,10 +525,10 @@ def _beside_code(data: bytes, spans: Iterable[Span]) -> Iterator[Span]:
             if _PLAIN_WORD().fullmatch(data, start, end):
                 yield start, end, kind
         elif kind not in guessed_kinds():
-            found = _PLAIN_ENDS().search(data, start, end)
-            stop = found.start() if found else end
-            if start < stop:
-                yield start, stop, kind
+            found = _PLAIN_ENDS().search(
+                data, start, end
+            )  # not at its start: all of these begin with a plain sign
+            yield start, found.start() if found else end, kind
 
 
 def _outside_placeholders(data: bytes, spans: Sequence[Span]) -> list[Span]:

@@ -1,8 +1,8 @@
 """Warn the person about the autorun files that a command left, a merge, undo or redo, or whoever else was at work.
 
 What is there is looked at before the first process starts that may write in the project (`Sandbox.start`), and whatever changed since the
-last look is told at the next one: right after a command, before the next one, and at the end of a turn in which a hook or a server may have
-changed something. Only what a file tool wrote, which was asked about, is not told.
+last look is told at the next one: right after a command, and where a job, hook or server ran, before the next one, at the end of the turn and of
+the session. What a file tool wrote, which was asked about, is not told, nor what the person does while nobody else is at work.
 """
 
 import asyncio
@@ -50,8 +50,11 @@ class AutorunWatch:
         self._told_unseen: list[str] = []
 
     async def before(self, emit: Emit) -> None:
-        """Look at what there is, and name what changed since the last look."""
-        await self._tell_news(emit, who=_BESIDE_JOB if self._had_jobs else _OTHERS)
+        """Look at what there is, and name what changed since the last look where a job, a hook or a server ran: the person's own work is theirs."""
+        if self._had_others:
+            await self._tell_news(emit, who=_BESIDE_JOB if self._had_jobs else _OTHERS)
+        else:
+            await self._look(emit)
 
     async def after(self, emit: Emit) -> None:
         """Name what appeared or changed since `before`."""
@@ -70,8 +73,12 @@ class AutorunWatch:
 
     async def end_turn(self, emit: Emit) -> None:
         """Name what jobs, hooks and servers did since."""
-        if self._had_jobs or self._sandbox.has_started_others(since=self._known_starts):
+        if self._had_others:
             await self.before(emit)
+
+    @property
+    def _had_others(self) -> bool:
+        return self._had_jobs or self._sandbox.has_started_others(since=self._known_starts)
 
     def accept(self, paths: Iterable[str]) -> None:
         """Take it that a file tool, whose change was judged, left files as they are."""

@@ -320,7 +320,8 @@ def _remedies(policy: Policy, name: str, subject: Subject, judge: Judge) -> tupl
 
     rules, found = [name], list[Remedy]()
     if subject.command:
-        rules = [f"{name}:{subject.command}", name]
+        # A rule with a star means no single command, and one for all commands is no advice about one.
+        rules = [f"{name}:{subject.command}", name] if "*" not in subject.command else []
     elif len(subject.paths) == 1:
         path = subject.paths[0]  # a rule that must be exact escapes nothing
         escaped = _GLOB_SIGN().sub(r"\\\g<0>", path)
