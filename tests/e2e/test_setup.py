@@ -76,7 +76,7 @@ def test_a_key_is_never_shown_and_is_kept_for_its_server(project: Path, home: Pa
         assert KEY not in screen.raw
         assert "wrong" not in screen.raw
     file = home / ".config" / "ybs" / "keys.json"
-    assert json.loads(file.read_text()) == {f"openai@http://127.0.0.1:{port}": KEY}
+    assert json.loads(file.read_text()) == {f"127.0.0.1:{port}@http://127.0.0.1:{port}": KEY}
     assert file.stat().st_mode & 0o777 == 0o600
     assert KEY not in (file.parent / "config.json").read_text()
 

@@ -19,6 +19,12 @@ from ybs.security.paths.roots import Roots
 from ybs.session.undoing import Checkpoints
 
 
+def _used(act: Act, project: Path) -> str:
+    """Return the path that a tool uses: it follows a link that it writes through."""
+    named = f"{project}/{act.path}"
+    return os.path.realpath(named) if act.kind == "write" else named
+
+
 async def _turn(
     checkpoints: Checkpoints, project: Path, acts: Sequence[Act], looks: int
 ) -> list[str]:
@@ -28,7 +34,7 @@ async def _turn(
         if act.is_tool:
             try:
                 effect = "write" if act.kind == "write" else "delete"
-                await checkpoints.before_change(effect, [f"{project}/{act.path}"])
+                await checkpoints.before_change(effect, [_used(act, project)])
             except ToolError:
                 continue  # a path that leads out; the tool would refuse it too
         else:
