@@ -250,15 +250,21 @@ async def test_what_a_server_that_may_change_the_project_leaves_is_named(open_se
     assert named_in(said) == {".envrc"}
 
 
-async def test_what_a_job_leaves_as_it_is_ended_with_the_session_is_named(open_session: Open):
+@pytest.mark.timeout(60)
+async def test_what_a_job_leaves_as_it_is_ended_with_the_session_is_named(
+    open_session: Open, project: Path
+):
     sandboxed()
-    job = "trap 'echo x > .envrc; exit' TERM; touch began; while :; do sleep 0.1; done"
-    script = [
-        call("run_shell", command=job, background=True),
-        call("run_shell", command="until [ -e began ]; do sleep 0.05; done"),
-    ]
-    (said,) = await told_of(open_session, script)
-    assert named_in(said) == {".envrc"}
+    job = "trap 'echo x > .envrc; exit' TERM; touch began; while :; do sleep 0.01; done"
+    for _ in range(5):  # on a busy machine it is killed before it has come to that
+        script = [
+            call("run_shell", command=job, background=True),
+            call("run_shell", command="until [ -e began ]; do sleep 0.05; done; rm began"),
+        ]
+        said = await told_of(open_session, script)
+        if (project / ".envrc").exists():
+            break
+    assert list(map(named_in, said)) == [{".envrc"}]
 
 
 async def test_a_folder_that_was_added_is_looked_at(open_session: Open, tmp_path: Path):

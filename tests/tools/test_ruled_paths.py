@@ -8,9 +8,9 @@ import pytest
 from rows import every_row
 from tools.conftest import Bench, MakeBench
 from ybs.config.schema import Config, Mode, SafetySettings
-from ybs.core.hooks import CallHook, CallVerdict
+from ybs.core.hooks import UNSEEN, CallHook, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Answer, Question
+from ybs.core.ports import Answer, Preview, Question
 
 pytestmark = pytest.mark.integration
 
@@ -104,10 +104,10 @@ class Swap(CallHook):
     """It has the link lead elsewhere after the tool has looked at it."""
 
     def __init__(self, link: Path, target: str) -> None:
-        self.link, self.target, self.told = link, target, ()
+        self.link, self.target, self.told = link, target, UNSEEN
 
-    async def judge(self, call: ToolCall, paths: Any = ()) -> CallVerdict:
-        self.told = paths
+    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
+        self.told = preview
         self.link.unlink()
         self.link.symlink_to(self.target)
         return CallVerdict()
@@ -131,5 +131,5 @@ async def test_a_judge_is_told_the_path_that_the_tool_uses(make_bench: MakeBench
         link.unlink()
         link.symlink_to("a")
         await bench.call(name, path="link/x", **more)
-        assert swap.told == (f"{project}/a/x",), name
+        assert swap.told.paths == (f"{project}/a/x",), name
         assert (project / "b/x").read_text() == "old", name
