@@ -696,12 +696,12 @@ async def test_where_tools_write_in_the_home_folder_own_programs_take_nothing_fr
     put(attack.home, "bin/npx", UPWARD, 0o755)
     put(attack.home, "node_modules/.bin/fmt", (attack.project / "check.sh").read_text(), 0o755)
     async with environment(attack) as found:
+        used = found if added else ToolEnvironment.of(attack.home, found.loaded, Permissions())
         if added:
             found.roots.add(attack.home)
-        else:
-            found = ToolEnvironment.of(attack.home, found.loaded, Permissions())
-        await hooked(found, "npx fmt")
+        await hooked(used, "npx fmt")
         assert attack.stolen() == []
+        await used.aclose()
 
 
 def test_the_home_folder_as_the_project_keeps_the_persons_own_programs(home: Path):
