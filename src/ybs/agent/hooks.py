@@ -30,7 +30,10 @@ class TurnHook(CallHook):
 
 
 class PersonsHooks(TurnHook):
-    """The programs of the person's that run around prompts and calls, as the environment of these calls knows them."""
+    """The programs of the person's that run around prompts and calls, as the environment of these calls knows them: `UserHooks`, which stands on it.
+
+    There is nothing that they could do by themselves.
+    """
 
     def elsewhere(self, environment: Any) -> "PersonsHooks":
         """Return them for an agent in a copy of the project, whose environment it is."""

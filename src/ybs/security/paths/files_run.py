@@ -12,7 +12,7 @@ from os.path import join
 from typing import Literal, TypeAlias
 
 from ybs.core.lazy import lazy
-from ybs.security.commands.command import Command, is_short, scan, words_in
+from ybs.security.commands.command import MOVING, Command, is_short, scan, words_in
 from ybs.security.commands.dangers import INTERPRETERS, stem_of
 from ybs.security.commands.wrappers import commands_run_by, read
 from ybs.security.paths.whole_paths import spelled_out
@@ -20,7 +20,6 @@ from ybs.security.paths.whole_paths import spelled_out
 Kind: TypeAlias = Literal["sourced", "run"]
 #: Words of a shell and of direnv by which a file is sourced. `dotenv` alone means `.env`.
 _SOURCING = words_in(". source source_env source_env_if_exists dotenv dotenv_if_exists load_dotenv")
-_ENTERING = words_in("cd chdir pushd")
 _LOOP = lazy(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;\n]+)")
 _HOME = lazy(r"(?:~|\$HOME|\$\{HOME\})/")
 #: What stands before a path and may mean the project's folder.
@@ -60,7 +59,7 @@ def _words_in(text: str, home: str) -> Iterator[tuple[str, Kind]]:
     reading, fed, entered = read(text), list[Command](), [""]
     for program, run in zip(reading.programs, reading.runs, strict=True):
         fed = [*fed, run] if run.is_piped_into else [run]
-        if run.words[:1] and run.words[0] in _ENTERING:
+        if run.words[:1] and run.words[0] in MOVING:
             left = [] if reading.script.is_clear else entered  # a subshell, or a loop, comes back
             here = [_placed(word, home) for word in _operands(run.words[1:])] or [home]
             entered = [*left, *(join(entered[-1], each) for each in here)]  # noqa: PTH118 - texts

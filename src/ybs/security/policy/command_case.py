@@ -29,7 +29,6 @@ _RUNNING_VERBS = frozenset({"run", "exec", "dlx", "x", "tool"})
 _VERB = lazy(r"[A-Za-z][\w.:@/-]*")
 #: Parts of a line that an "always" need not name: without an option or operand that writes or runs.
 _HARMLESS = words_in("basename cat cd cmp comm cut df dirname du echo false grep head id ls nl pwd readlink realpath seq stat tail test tr true uname wc whoami")  # fmt: skip
-_MOVING = words_in("cd pushd chdir")
 #: A line that enters a folder and does all else there, and nothing where that fails.
 _ENTERS = lazy(
     r"""\s*cd[ \t]+(?:[\w./:=,@%+-]+|'[^']*'|"[^"$`\\]*")[ \t]*&&(?:[^;\n|\\'"]|'[^']*'|"[^"\\]*"|\|(?!\|))*"""
@@ -194,7 +193,7 @@ def _beginning_of(words: Sequence[str]) -> int:
     name = words[0].rpartition("/")[2]
     if ends := _program_ends(words):
         return ends
-    if name in _NEVER or name in _MOVING or stem_of(name) in INTERPRETERS:
+    if name in _NEVER or name in MOVING or stem_of(name) in INTERPRETERS:
         return 0
     if options.takes_targets(words):
         return len(words) if len(operands_of(words)) == len(words) - 1 else 0

@@ -65,7 +65,7 @@ def _touched(reading: Reading, folder: str, host: Host) -> Iterator[str]:
     for place, run in enumerate(reading.runs):
         names = [host.with_home(each) for each in _folders_of(run)]
         there = [os.path.join(each, name) for each in folders for name in names]  # noqa: PTH118 - texts throughout
-        there = [each for each in there[:_MOST_FOLDERS] if os.path.isdir(each)]  # noqa: PTH112
+        there = [each for each in there[:_MOST_FOLDERS] if os.path.isdir(each)]  # noqa: PTH112 - texts throughout
         is_first = not place and reading.script.is_clear and _MOVES_FIRST.match(reading.text)
         folders = there if is_first and there else [*folders, *there][:_MOST_FOLDERS]
         for word in written_over(run):
