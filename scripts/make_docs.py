@@ -23,7 +23,6 @@ from ybs.frontends.serve.protocol import protocol_schema
 from ybs.tools import builtin
 from ybs.tools.builtin.base import BuiltInTool, key_of
 from ybs.transcripts.schema import event_schema
-from ybs.trust import grants as trusted
 from ybs.trust import project_settings as project
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,7 +59,7 @@ Later ones win. Objects are merged, lists are replaced.
 | `home` | `~/.ybs.json` |
 | `project` | `.ybs.json` in the project's folder, which may say little: see below |
 | `file` | `--config FILE` |
-| `profile` | `--profile NAME`, or the variable `@PROFILE@`: the object `profiles.NAME` of the files above; that of a project counts once you trust it, where you have none of that name, and sets no more than the project may |
+| `profile` | `--profile NAME`, or the variable `@PROFILE@`: the object `profiles.NAME` of the files above; a project has none |
 | `environment` | variables, see below |
 | `option` | `--model`, `--mode` and so on |
 
@@ -213,8 +212,7 @@ def _for_project(key: str) -> str:
     found = [word for word, keys in kinds.items() if rule in keys]
     if found:
         return found[0]
-    never = trusted.NEVER | {"providers.*.api_key", "providers.*.api_key_env"}
-    return "no" if {rule, rule.split(".")[0]} & never else "with trust"
+    return "with trust" if {rule, rule.split(".")[0]} & project.WITH_TRUST else "no"
 
 
 def schemas() -> str:

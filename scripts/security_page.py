@@ -620,7 +620,8 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
   (`tests/trust/test_shown.py`, `tests/tools/mcp/test_launching.py`).
 - Each of these paths is shown alone; of a program in an environment of Python or in a folder of Node's packages, that folder is shown
   (`tests/tools/mcp/test_launching.py`).
-- An address of a project's that has a login or could be read in two ways is refused, and any with a `#`, a backslash or a space (`tests/trust/test_grants.py`).
+- Its settings name no provider, address, key, profile or entry of a tool, and nothing that is not on a short list (`tests/trust/test_grants.py`,
+  `tests/security/test_cases_config.py`).
 - `.env` is never read for settings (`tests/security/test_cases_config.py`).
 - What the question about trust, and `ybs plugin add`, say of a tool's name and needs is what the tool has: the file that describes it is read once, in one
   way, and one that cannot be read makes no tool (`tests/tools/external/test_catalogue.py`, `tests/session/test_plugin_folders.py`).
@@ -658,7 +659,7 @@ Held by `tests/conductor/acp/test_acp_agents.py`:
 ybs talks to providers and models that you have named and to nobody else, and a key that it keeps is sent only to its origin: scheme, host and port.
 
 - `ybs models download` and `/download` fetch what you ask for.
-- A saved key goes to no other scheme, host or port, and to no address of a project's (`tests/config/test_key_store.py`, `tests/trust/test_grants.py`).
+- A saved key goes to no other scheme, host or port, and no project names one (`tests/config/test_key_store.py`, `tests/trust/test_grants.py`).
 - The key in a provider's variable (`OPENAI_API_KEY`) goes to the provider's own address. To another one it goes only where both were named together: by a
   variable (`OPENAI_BASE_URL`), in one file, or in options. A key that was saved for exactly that address goes before it
   (`tests/providers/test_provider_registry.py`, `tests/config/test_provider_change.py`).
@@ -666,8 +667,7 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 - A local server that nobody chose is asked at its usual port without a key (`tests/providers/test_reachable.py`).
 - What a model names for a sub-agent, or a kind, command or skill of a project or a plugin, is of the provider that you talk with or stands in your settings,
   and is no further away than the session's model. All else is refused (`tests/conductor/test_models.py`).
-- The router picks nothing that only a project's settings name, be it a provider or what they choose for a session, trusted or not; and they cannot switch it on
-  (`tests/trust/test_grants.py`).
+- A project's settings cannot switch the router on, and the model that they choose is none of those that it picks from (`tests/trust/test_grants.py`).
 - The path of a model's file counts only where you name it (`tests/providers/local/test_models.py`).
 - `localhost` is taken for the address at which you or root listen, where Linux tells, for models and for MCP servers, with a login in the address too
   (`tests/config/test_addresses.py`, `tests/providers/test_http_client.py`).
@@ -680,8 +680,6 @@ ybs talks to providers and models that you have named and to nobody else, and a 
   there, and gets what is sent, with the key.
 - At the provider that you talk with a model may choose any model for a sub-agent, at an aggregator those of other companies and dearer ones too:
   `agents.max_cost_usd` bounds that, and a line says which it is.
-- A provider that a project adds, and that you trust, may be chosen for sub-agents as your own are: the question about trust says that prompts may go there. It
-  also stands for a name that you say in `router.arms` or `llm.fallback` and have no provider for.
 - `llm.provider` and `llm.endpoint` in one file count as named together: the variable's key goes there where no key was saved for that address.
 - A search server (`web_search`) or a homeserver of Matrix at `http://localhost` is reached at the address that the system gives first, which may be another
   user's.

@@ -29,10 +29,9 @@ def is_trusted(folder: Path) -> bool:
 
 
 POWERFUL = {
-    "llm": {"endpoint": "http://proj.example/v1", "model": "small"},
+    "llm": {"model": "small"},
     "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./hook.sh --now"}]}]},
     "mcpServers": {"files": {"command": "node", "args": ["server.js"], "env": {"T": "${TOKEN}"}}},
-    "tools": {"external": [{"name": "x", "path": "./x"}]},
 }
 
 

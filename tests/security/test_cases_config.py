@@ -85,7 +85,7 @@ async def talk(project: Path, **options: Any) -> None:
 
 @pytest.mark.integration
 @pytest.mark.parametrize("number", range(8))
-async def test_c01_no_key_reaches_an_address_that_a_repository_names(
+async def test_c01_nothing_reaches_an_address_that_a_repository_names(
     project: Path, home: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ):
     env_key, own_key = "sk-" + "env" * 9, "sk-" + "own" * 9
@@ -104,15 +104,11 @@ async def test_c01_no_key_reaches_an_address_that_a_repository_names(
             user["llm"] |= {"endpoint": good.url, "model": "m"} if provider == "openai" else {}
             write(home, user, ".config/ybs/config.json")
             await talk(project)
-        assert (evil.requests, evil.other_requests) == ([], [])  # untrusted: not one request
         assert own_key in str(good.requests)
         give_trust(project)
         for options in ({}, {"provider": "mine"}, {"provider": "openai", "endpoint": good.url}):
             await talk(project, **options)
-        sent = str(evil.requests) + str(evil.other_requests)
-        assert env_key not in sent
-        assert own_key not in sent
-        assert bool(evil.requests) == (number < 5 and number != 4)  # it was not an empty threat
+        assert (evil.requests, evil.other_requests) == ([], [])  # trusted or not: not one request
 
 
 # --- C02 to C04: what runs, and for whom -----------------------------------------------------
@@ -132,7 +128,6 @@ async def test_c02_no_program_of_a_repository_runs_and_each_is_listed(project, t
         {
             "llm": {"api_key_cmd": "./evil"},
             "hooks": {"start": ["./evil"]},
-            "tools": {"external": [{"name": "x", "path": "./evil"}]},
         },
     )
     loaded = load(this_host(), folder=project)

@@ -43,14 +43,13 @@ def test_powerful_settings_wait_for_trust(project: Path):
     review = wanting(project)
     assert not review.is_trusted
     assert review.needs_question
-    assert load(this_host(), folder=project).config.llm.endpoint is None
+    assert load(this_host(), folder=project).config.llm.model is None
     give(this_host(), review, review.grantable)
     loaded = load(this_host(), folder=project)
-    assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
+    assert loaded.config.llm.model == "small"
     assert loaded.config.hooks == {"Stop": [{**POWERFUL["hooks"]["Stop"][0], "from": "project"}]}
     theirs = {**POWERFUL["mcpServers"]["files"], "from": "project"}
     assert loaded.config.mcpServers == {"files": theirs}
-    assert loaded.config.tools.external[0].path == "./x"
     assert loaded.warnings == ()
     assert loaded.review is not None
     assert not loaded.review.needs_question

@@ -8,10 +8,9 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from trusting import POWERFUL, give_trust, put, trusted, wanting
+from trusting import give_trust, put, trusted, wanting
 from ybs.agent.model_choice import open_model
 from ybs.conductor.acp.presets import PRESETS
-from ybs.config.installed import EntryPoint
 from ybs.config.key_store import keep_key
 from ybs.config.presets import CLOUDS
 from ybs.config.review import RunTrust
@@ -23,9 +22,10 @@ from ybs.providers.registry import find_provider, provider_names
 from ybs.router.model import RoutedModel
 from ybs.router.roster import checked_roster
 from ybs.trust import decision as trust
-from ybs.trust import grants, project_settings
+from ybs.trust import project_settings
 from ybs.trust.decision import give, grant
-from ybs.trust.grants import KEY_VARIABLES, NEVER
+from ybs.trust.grants import KEY_VARIABLES
+from ybs.trust.project_settings import WITH_TRUST
 from ybs.trust.settings import load
 from ybs.trust.wording import difference, items_of_settings, lines_of
 
@@ -35,12 +35,13 @@ Write = Callable[[str, str], Path]
 def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
     secret = "k" * 20
     settings = {
-        "llm": {"api_key": secret, "provider": "mine"},
-        "providers": {
-            "mine": {"endpoint": "http://x", "api_key": secret, "api_key_env": "HOME"},
-            "openai": {"endpoint": "http://x"},
-            "odd": 5,
+        "llm": {
+            "api_key": secret,
+            "provider": "ollama",
+            "endpoint": "http://x",
+            "effort": "${HOME}",
         },
+        "providers": {"mine": {"endpoint": "http://x", "api_key": secret}},
         "safety": {
             "mode": "bypass",
             "safe_commands": ["rm"],
@@ -50,25 +51,24 @@ def test_some_settings_are_not_taken_even_from_a_trusted_project(project: Path):
         },
         "session": {"storage_path": "/tmp"},
         "router": {"arms": ["mine/a", "mine/b"]},
-        "tools": {"search_paths": ["./bin", "~/bin"]},
-        "profiles": {"x": {"llm": {"model": "${HOME}"}}},
+        "tools": {"search_paths": ["./bin", "~/bin"], "external": [{"name": "x", "path": "./x"}]},
+        "profiles": {"x": {"llm": {"model": "y"}}},
+        "ui": {"history": False},
+        "hooks": {"Stop": []},
     }
     loaded = trusted(project, settings)
-    assert loaded.config.safety == Config().safety
-    assert loaded.config.session == Config().session
-    assert loaded.config.router == Config().router
-    assert loaded.config.tools == Config().tools
-    assert list(loaded.config.providers) == ["mine"]
-    assert loaded.config.providers["mine"].api_key_env is None
-    assert secret not in str(msgspec.to_builtins(loaded.config))
+    config = loaded.config
+    assert msgspec.structs.replace(config, hooks={}) == Config()
+    assert secret not in str(msgspec.to_builtins(config))
     named = " ".join(loaded.warnings)
     for words in (
-        "ignored, because a project's file may not set it: llm.api_key, providers.mine.api_key, "
-        "providers.mine.api_key_env, providers.openai, safety.mode",
-        "ignored, because it would read your environment variables: profiles",
+        "ignored, because a project's file may not set it: llm.api_key, llm.provider, llm.endpoint, providers, safety.mode",
+        "ignored, because it would read your environment variables: llm.effort",
         "can only make this stricter: safety.sandbox_enabled",
     ):
         assert words in named
+    with pytest.raises(ConfigError, match="no such profile in your files"):
+        load(this_host(), folder=project, profile="x")
 
 
 def test_what_is_of_no_use_is_told_and_left_out(project: Path):
@@ -78,28 +78,15 @@ def test_what_is_of_no_use_is_told_and_left_out(project: Path):
     assert loaded.config.providers == {}
     assert loaded.config.llm.endpoint is None
     assert loaded.config.router == Config().router
-    assert len(loaded.warnings) == 3
+    assert len(loaded.warnings) == 2
 
 
-def test_what_is_never_taken_are_settings():
+def test_what_trust_gives_are_settings_that_are_looked_into():
     sections = {name.split(".")[0] for name in all_names()}
-    assert all(name in all_names() or name in sections for name in NEVER)
-
-
-def test_what_is_never_taken_stands_in_a_section_that_is_looked_into():
-    sections = {name.rpartition(".")[0] for name in NEVER if "." in name}
-    assert sections <= project_settings._SECTIONS
-
-
-def test_names_that_mean_another_provider_are_not_for_projects(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    acme = EntryPoint(package="acme", group="ybs.providers", name="acme", value="acme:PROVIDER")
-    monkeypatch.setattr(grants, "installed", lambda: [acme])
-    names = (*provider_names(), "acme")
-    theirs = {name: {"endpoint": "http://x"} for name in (*names, "docs")}
-    loaded = trusted(project, {"providers": theirs})
-    assert list(loaded.config.providers) == ["docs"]
+    assert all(name in all_names() or name in sections for name in WITH_TRUST)
+    assert {name.rpartition(".")[0] for name in WITH_TRUST if "." in name} <= (
+        project_settings._SECTIONS
+    )
 
 
 @pytest.mark.integration
@@ -110,8 +97,7 @@ def test_a_trusted_project_does_not_choose_the_router(
     mine = {"endpoint": "https://mine.example/v1", "model": "m"}
     own = {"provider": "ollama", "model": "qwen3:8b", "fallback": ["openai/gpt-x"]}
     write("user", json.dumps({"llm": own, "providers": {"mine": mine}}))
-    tools = {"external": [{"name": "x", "path": "./x"}]}
-    loaded = trusted(project, {"llm": named, "tools": tools})
+    loaded = trusted(project, {"llm": named, "hooks": {"Stop": []}})
     assert (loaded.config.llm.provider, loaded.config.llm.model) == ("ollama", "qwen3:8b")
     assert f"llm.{min(named)}" in loaded.warnings[0]
     _, model = open_model(loaded)
@@ -123,41 +109,30 @@ def test_nothing_that_a_trusted_project_names_is_a_model_of_the_router(project: 
     here = {"endpoint": "http://127.0.0.1:9/v1", "model": "a-8b"}
     own = {"llm": {"provider": "mine"}, "router": {"enabled": True}}
     write("user", json.dumps({**own, "providers": {"mine": here, "mine2": here}}))
-    docs = {"endpoint": "http://docs.example/v1", "model": "claude-opus-700b"}
-    loaded = trusted(project, {"providers": {"docs": docs}})
+    loaded = trusted(project, {"llm": {"model": "big"}})
+    assert (loaded.config.llm.provider, loaded.config.llm.model) == ("mine", "big")
     assert set(checked_roster(loaded).pools) == {"mine/a-8b", "mine2/a-8b"}
-    for named in ({"provider": "docs"}, {"endpoint": docs["endpoint"], "model": "big"}):
-        loaded = trusted(project, {"providers": {"docs": docs}, "llm": named})
-        assert set(checked_roster(loaded).pools) == {"mine/a-8b", "mine2/a-8b"}
-    assert (
-        find_provider("docs", loaded.config).model == "claude-opus-700b"
-    )  # who asks for it has it
 
 
 def test_a_trusted_project_changes_nothing_that_is_the_users(project: Path, write: Write):
     mine = {
-        "providers": {"corp": {"endpoint": "http://corp", "headers": {"X": "secret"}}},
         "mcpServers": {"files": {"command": "mine", "env": {"TOKEN": "secret"}}},
         "hooks": {"Stop": [{"matcher": "mine", "from": "project"}]},
-        "tools": {"external": [{"name": "x", "path": "mine"}, {"name": "y", "path": "y"}]},
+        "safety": {"allow": ["run_shell(a)", "run_shell(b)"]},
     }
     write("user", json.dumps(mine))
     theirs = {
-        "providers": {"corp": {"endpoint": "http://evil"}, "new": {"endpoint": "http://new"}},
         "mcpServers": {"files": {"command": "evil"}, "more": {"command": "more"}},
         "hooks": {"Stop": [{"matcher": "theirs", "from": "own"}], "Other": {"matcher": "o"}},
-        "tools": {"external": [{"name": "x", "path": "evil"}, {"name": "z", "path": "z"}]},
+        "safety": {"allow": ["run_shell(b)", "run_shell(c)"]},
     }
     put(project, ".mcp.json", '{"mcpServers": {"files": {"command": "worse"}}}')
     config = trusted(project, theirs).config
-    assert config.providers["corp"].endpoint == "http://corp"
-    assert config.providers["corp"].headers == {"X": "secret"}
-    assert config.providers["new"].endpoint == "http://new"
     assert config.mcpServers["files"] == mine["mcpServers"]["files"]
     assert config.mcpServers["more"] == {"command": "more", "from": "project"}
     mine_first = [{"matcher": "mine", "from": "project"}, {"matcher": "theirs", "from": "project"}]
     assert config.hooks == {"Stop": mine_first, "Other": [{"matcher": "o", "from": "project"}]}
-    assert [tool.path for tool in config.tools.external] == ["mine", "y", "z"]
+    assert config.safety.allow == ("run_shell(a)", "run_shell(b)", "run_shell(c)")
     assert any(
         "your own settings already define it" in each
         for each in load(this_host(), folder=project).warnings
@@ -175,54 +150,6 @@ def test_a_later_file_of_the_user_does_not_lend_its_secrets_to_a_projects_server
     assert "mcpServers.files: ignored, because your own settings define it" in loaded.warnings[0]
 
 
-def test_a_projects_address_does_not_get_the_users_key(project: Path, write: Write):
-    write("user", '{"llm": {"provider": "openai", "api_key": "sk-mine", "endpoint": "http://me"}}')
-    loaded = trusted(project)
-    assert loaded.config.llm.api_key is None
-    assert loaded.config.llm.provider == "project"
-    assert loaded.config.providers["project"].endpoint == "http://proj.example/v1"
-
-
-def test_a_key_of_a_later_file_does_not_go_to_a_projects_address(project: Path, write: Write):
-    file = write("file", '{"llm": {"api_key": "sk-mine"}}')
-    loaded = trusted(project, config_file=file)
-    assert loaded.config.llm.api_key is None
-    assert "llm.api_key: ignored, because a project's file sets the address" in loaded.warnings[-1]
-
-
-def test_the_wire_format_of_the_users_provider_is_kept(project: Path, write: Write):
-    write(
-        "user",
-        '{"llm": {"provider": "ollama"}, "providers": {"project": {"endpoint": "http://p"}}}',
-    )
-    config = trusted(project).config
-    assert config.providers["project_"].wire == "ollama"
-    assert config.providers["project"].endpoint == "http://p"
-    write(
-        "user",
-        '{"llm": {"provider": "c"}, "providers": {"c": {"endpoint": "http://c", "wire": "anthropic"}}}',
-    )
-    assert load(this_host(), folder=project).config.providers["project"].wire == "anthropic"
-
-
-def test_a_provider_that_the_person_names_wins_over_a_projects_address(project: Path):
-    config = trusted(project, overrides={"llm.provider": "ollama"}).config
-    assert config.llm.provider == "ollama"
-    assert config.llm.endpoint is None
-
-
-def test_an_address_that_the_person_names_wins(project: Path):
-    config = trusted(project, overrides={"llm.endpoint": "http://mine/v1"}).config
-    assert config.llm.endpoint == "http://mine/v1"
-    assert "project" not in config.providers
-
-
-def test_a_provider_that_the_project_names_too_keeps_the_users_key(project: Path, write: Write):
-    write("user", '{"llm": {"provider": "openai", "api_key": "sk-mine"}}')
-    config = trusted(project, {"llm": {"provider": "openai"}, "hooks": {"x": []}}).config
-    assert config.llm.api_key == "sk-mine"
-
-
 def test_a_trusted_project_may_give_a_tool_more_time(project: Path, write: Write):
     write("user", '{"tools": {"builtin": {"run_shell": {"timeout_seconds": 5}}}}')
     config = trusted(project, {"tools": {"builtin": {"run_shell": {"timeout_seconds": 9}}}}).config
@@ -234,13 +161,11 @@ def test_a_trusted_project_may_give_a_tool_more_time(project: Path, write: Write
 
 def test_every_wish_is_told_in_plain_words(project: Path):
     (project / "hook.sh").write_text("exit 0\n")
-    review = wanting(project, {**POWERFUL, "llm": {"provider": "p"}})
-    assert lines_of(review) == [
-        ".ybs.json: chooses the provider p",
+    assert lines_of(wanting(project)) == [
+        ".ybs.json: chooses the model small",
         '.ybs.json: runs programs at Stop: hooks type "command", command "./hook.sh --now"',
         ".ybs.json: starts or reaches the MCP server files: "
         'command "node", args "server.js", env T "${TOKEN}"',
-        '.ybs.json: lets the model run these programs, and what they load from elsewhere in the project, which may change later: name "x", path "./x"',
         '.ybs.json: the hook "./hook.sh --now" at Stop runs hook.sh, which may run files of the project that change later; it only reads the project',
         ".ybs.json: the MCP server files runs `node`, which may run files of the project that change later; "
         "it only reads the project and has the network, your variable TOKEN",
@@ -302,20 +227,6 @@ def test_each_variable_is_granted_by_its_name_and_no_key_of_a_provider_is(
     assert sorted(again.config.mcpServers) == ["plain", "shop"]
     assert again.review is not None
     assert again.review.grantable == ()
-
-
-@pytest.mark.integration
-def test_a_variable_that_only_a_profiles_tool_reads_is_shown_and_can_be_granted(project: Path):
-    put(project, "t/run.sh", "#!/bin/sh\necho hi\n", 0o755)
-    tool = {"name": "runit", "path": "t/run.sh", "needs": {"environment": ["SHOP_TOKEN"]}}
-    loaded = trusted(project, {"profiles": {"ci": {"tools": {"external": [tool]}}}})
-    assert loaded.review is not None
-    words = "Your variable SHOP_TOKEN goes to t/run.sh (a tool): not granted"
-    assert words in lines_of(loaded.review)
-    grant(this_host(), loaded.review, ["SHOP_TOKEN"])
-    again = load(this_host(), folder=project, profile="ci").review
-    assert again is not None
-    assert [use.name for use in again.granted] == ["SHOP_TOKEN"]
 
 
 CORP = {"endpoint": "https://corp.example/v1"}
@@ -404,7 +315,7 @@ def test_the_persons_own_variables_are_keys_whatever_file_names_them(project: Pa
     later = {"endpoint": "https://b.example", "api_key_env": "B_LOGIN"}
     write("user", json.dumps({"providers": {"a": own}}))
     file = write("file", json.dumps({"providers": {"b": later}}))
-    trusted(project, {"hooks": {"Stop": []}, "providers": {"c": {"endpoint": "https://c.example"}}})
+    trusted(project, {"hooks": {"Stop": []}})
     review = load(this_host(), folder=project, config_file=file).review
     assert review is not None
     assert {"A_LOGIN", "B_LOGIN", *filter(str.isidentifier, KEY_VARIABLES)} == review.keys
@@ -462,26 +373,6 @@ def test_a_variable_with_the_value_of_a_key_that_is_kept_is_one(
     assert not wanting(project, {"mcpServers": servers}).grantable
 
 
-def test_a_saved_key_goes_to_no_address_of_a_projects(project: Path, home: Path):
-    for name, place in (("corp", "corp.example"), ("team", "team.example")):
-        keep_key(this_host(), name, place, "k" * 20)
-    path = "https://corp.example/another/v1"
-    loaded = trusted(
-        project,
-        {
-            "llm": {"provider": "other", "model": "m"},
-            "providers": {
-                "corp": {"endpoint": path},
-                "other": {"endpoint": path},
-                "team": {"endpoint": "https://other.example/v1"},
-            },
-        },
-    )
-    assert {*loaded.config.providers} == {"other", "team"}
-    (said,) = [each for each in loaded.warnings if "ybs keeps a key" in each]
-    assert "providers.corp: ignored" in said
-
-
 def test_a_setting_without_words_of_its_own_is_told_with_its_section():
     (item,) = items_of_settings(".ybs.json", {"web": {"search": "x"}})
     assert item.words == "sets web.search to x"
@@ -489,49 +380,12 @@ def test_a_setting_without_words_of_its_own_is_told_with_its_section():
 
 def test_what_is_shown_cannot_act_on_a_terminal_or_hide(project: Path):
     put(project, ".ybs/commands/\x1b[2J\u202e.md", "x")
-    long = "http://a.example/" + "x" * 3000 + "/@end"
+    long = "x" * 3000 + "/@end"
     evil = {"\x9b2J": ["a\rb\x1b]52;c;x\x07\u202e"]}
-    review = wanting(project, {"llm": {"endpoint": long}, "hooks": evil})
+    review = wanting(project, {"context": {"system_prompt_file": long}, "hooks": evil})
     shown = "\n".join(lines_of(review))
     assert shown.replace("\n", "").isprintable()
-    assert f"files to {long}\n" in shown
-
-
-#: Each leads to evil.example for some programs, and reads as if it led to api.openai.com.
-UNCLEAR = (
-    "http://evil.example#@api.openai.com/v1",
-    "http://evil.example\\@api.openai.com/v1",
-    "http://api.openai.com:80@evil.example/v1",
-    "http://api.openai.com\t@evil.example/v1",
-    "http://api.openai.com @evil.example/v1",
-    "http://api.openai.com;@evil.example/v1",
-    "http://\u0430pi.openai.com/v1",
-    "http://api.openai.com\n.evil.example/v1",
-    "http:/\\evil.example/v1",
-    "evil.example/v1",
-    "http://0127.0.0.1:8000/v1",
-    "http://127.1/v1",
-    "http://2130706433/v1",
-    "http://0x7f.0.0.1./v1",
-)
-
-
-@pytest.mark.integration
-@every_row("address", UNCLEAR)
-def test_an_address_of_a_project_that_could_pass_for_another_counts_for_nothing(
-    project: Path, address: str
-):
-    settings = {
-        "llm": {"endpoint": address},
-        "providers": {"p": {"endpoint": address}, "q": {"endpoint": "https://q.example/v1"}},
-    }
-    review = wanting(project, {**settings, "profiles": {"x": settings}})
-    assert not any("sends your prompts" in item.words for item in review.items)
-    for profile in (None, "x"):
-        loaded = trusted(project, {**settings, "profiles": {"x": settings}}, profile=profile)
-        assert loaded.config.llm.provider is None
-        assert {*loaded.config.providers} == {"q"}
-        assert any("plain to see where its address leads" in each for each in loaded.warnings)
+    assert f"system_prompt_file to {long}\n" in shown
 
 
 def test_what_a_described_tool_needs_is_said_in_the_question(project: Path):

@@ -128,8 +128,7 @@ def test_every_setting_has_a_rule_or_is_refused():
     ],
 )
 def test_a_model_of_a_trusted_project_is_a_plain_name(project: Path, model: str):
-    tools = {"external": [{"name": "x", "path": "./x"}]}
-    loaded = trusted(project, {"llm": {"model": model}, "tools": tools})
+    loaded = trusted(project, {"llm": {"model": model}, "hooks": {"Stop": []}})
     assert loaded.config.llm.model is None
     assert "only give the plain name of a model" in loaded.warnings[0]
 

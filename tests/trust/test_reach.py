@@ -375,13 +375,6 @@ def test_a_programs_only_word_is_a_path_and_no_shells_text(tree: Path, name: str
     assert not is_trusted(tree)
 
 
-def test_the_hooks_of_a_profile_are_a_shells_and_its_servers_are_not(tree: Path) -> None:
-    put(tree, "sh h", "")
-    servers = {"mcpServers": {"s": {"command": "./sh h"}}}
-    assert {"h"} == wanting(tree, {"profiles": {"p": group("sh h")}}).files.keys() - {".ybs.json"}
-    assert "sh h" in wanting(tree, {"profiles": {"p": servers}}).files
-
-
 def test_all_that_is_not_known_is_named_once(tree: Path) -> None:
     words = "make; true; cd x; ./h\nmake x | sh -e 'my hook.sh' 1"
     assert found(tree, words).unknown == ("`make`", "h", "x/h", "my hook.sh")
@@ -554,18 +547,15 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
         line.endswith("s runs h, which may run files of the project that change later; it sees only h of it")
         for line in lines_of(wanting(tree, {"mcpServers": {"s": unseen}}))
     )  # fmt: skip
-    profiles = {"profiles": {"p": group("make")}}
-    assert any("runs `make`" in line for line in lines_of(wanting(tree, profiles)))
     put(tree, ".claude/settings.json", json.dumps(group("tox")))
     assert any("runs `tox`" in line for line in lines_of(wanting(tree, {})))
 
 
 @pytest.mark.integration
-def test_an_mcp_server_and_an_external_tool_are_bound_in_any_spelling(tree: Path) -> None:
+def test_an_mcp_server_is_bound_in_any_spelling(tree: Path) -> None:
     servers = {"s": {"command": "node", "args": ["--require=./lib/pre.js", f"{tree}/server.js"]}}
     put(tree, ".mcp.json", json.dumps({"mcpServers": servers}))
-    tools = {"external": [{"name": "x", "path": f"{tree}/away/h"}]}
-    review = wanting(tree, {"tools": tools})
+    review = wanting(tree, {"mcpServers": {"x": {"command": f"{tree}/away/h"}}})
     assert {"lib/pre.js", "server.js", "x/h", "away"} <= review.files.keys()
     assert give_trust(tree).review is not None
     put(tree, "lib/pre.js", "evil")

@@ -53,7 +53,6 @@ def test_the_question_lists_each_file_that_a_server_is_shown(project: Path, home
     )
     servers = {"mcpServers": {"s": server, "none": {"command": "/bin/sh", "args": ["srv.py"]}}}
     assert shown(project, servers) == [said]
-    assert shown(project, {"profiles": {"p": servers}}) == [said]
 
 
 def test_the_question_lists_what_variables_lead_to(project: Path, home: Path) -> None:

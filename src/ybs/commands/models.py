@@ -154,7 +154,7 @@ def mode_text(status: Status, sign: str = ": ") -> str:
 
 NONE = (
     "There are no profiles. A profile is a set of settings under `profiles` in your configuration, such as "
-    '"profiles": {"review": {"safety": {"mode": "plan"}}}, or in that of a project that you trust.'
+    '"profiles": {"review": {"safety": {"mode": "plan"}}}.'
 )
 
 

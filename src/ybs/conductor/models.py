@@ -140,10 +140,7 @@ class Models:
 
 
 def _named_in(config: Config) -> set[str]:
-    """Return what the settings name: providers, of which any model may be had, and single models as `PROVIDER/MODEL`.
-
-    A provider that a trusted project adds is among them: the question about trust says that prompts may be sent to it.
-    """
+    """Return what the settings name: providers, of which any model may be had, and single models as `PROVIDER/MODEL`."""
     several = (config.providers, config.cli_agents, config.llm.fallback, config.router.arms)
     single = (chosen_name(config) or "", config.router.classifier, *config.agents.models.values())
     return {*single, *(name for names in several for name in names)}

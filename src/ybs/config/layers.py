@@ -95,15 +95,6 @@ class ProjectFiles(Protocol):
         """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
         ...
 
-    @property
-    def profiles(self) -> Mapping[str, Any]:
-        """Its profiles by name; none where it is not trusted."""
-        ...
-
-    def lay_profile(self, user: Tree, name: str) -> tuple[Tree, list[str]]:
-        """Return the settings with one of its profiles over them, and warnings."""
-        ...
-
 
 #: Reads a project's files, given the path of its settings, their text where there is one, and the host.
 ReadProject: TypeAlias = Callable[[Path, str | None, Host], ProjectFiles]
@@ -130,13 +121,9 @@ class Loaded(Struct, frozen=True, kw_only=True):
     #: What the project alone adds to `safety.sandbox_blocked_paths`.
     blocked_by_project: tuple[str, ...] = ()
 
-    def is_projects(self, *path: str) -> bool:
-        """Return whether a project's file gives this setting, or any part of this section."""
-        key = ".".join(path)
-        return any(
-            origin.layer == "project" and (name == key or name.startswith(f"{key}."))
-            for name, origin in self.origins.items()
-        )
+    def is_projects(self, key: str) -> bool:
+        """Return whether a project's file gives this setting."""
+        return self.origins.get(key, DEFAULT).layer == "project"
 
 
 def load(
@@ -232,7 +219,7 @@ class _Loading:
         self.warnings += warnings
 
     def add_profile(self, asked_for: str | None) -> None:
-        """Add the chosen profile, as the user's own files describe it, or else those of a trusted project."""
+        """Add the chosen profile, as the user's own files describe it."""
         name = asked_for or self.environ.get(PROFILE) or None
         if name is None:
             return
@@ -244,12 +231,7 @@ class _Loading:
                 known.update(profiles)
                 if name in profiles:
                     self._add_from_profile(document, name)
-        theirs = self.project.profiles if self.project is not None else _NOTHING
-        if name not in known and name in theirs and self.project is not None:
-            self.tree, warnings = self.project.lay_profile(self.tree, name)
-            self.warnings += warnings
-        elif name not in known:
-            known.update(theirs)
+        if name not in known:
             there = ", ".join(sorted(known)[:10]) or "none"
             words = f"profile {visible(name, 60)!r}: there is no such profile in your files (only: {visible(there)})"
             raise ConfigError("\n".join([words, *self.warnings]))

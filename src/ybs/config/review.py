@@ -118,7 +118,7 @@ class Review(Struct, frozen=True, kw_only=True):
         if not missing:
             return ""
         is_known = all(use in self.variables for use in missing)
-        how = "see: ybs trust" if is_known else "name it in the project's settings or a .tool.json"
+        how = "see: ybs trust" if is_known else "name it in a .tool.json"
         names = ", ".join(use.name for use in missing)
         return f"it reads {names}, which you have not granted to it ({how})"
 

@@ -108,7 +108,7 @@ def _allowed(roster: Roster, config: Config) -> Roster:
 def _chosen(loaded: Loaded) -> tuple[str, str]:
     """Return the provider and the model of `llm`, each empty where the person has named none."""
     llm = loaded.config.llm
-    if any(loaded.is_projects("llm", name) for name in ("provider", "endpoint", "model")):
+    if loaded.is_projects("llm.model"):
         return "", ""
     return chosen_name(loaded.config) or "", "" if (
         llm.model or ""
@@ -129,7 +129,7 @@ def _entries(loaded: Loaded, chosen: tuple[str, str]) -> Iterator[tuple[str, str
         provider, _, model = entry.partition("/")
         yield provider, model
     for name, own in config.providers.items():
-        if own.model and not loaded.is_projects("providers", name):
+        if own.model:
             yield name, own.model
 
 

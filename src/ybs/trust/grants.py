@@ -1,9 +1,6 @@
-"""The settings that a trusted project may add: never a key, never less safety, and nothing in place of the user's own.
+"""The settings that a trusted project may add: never an address, a provider or a key, never less safety, and nothing in place of the user's own."""
 
-A key is bound to the address that it was set for. An address that a project names gets none of the user's keys.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import repeat
@@ -12,54 +9,38 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ybs.config.addresses import is_clear, origin_of
+from ybs.config.addresses import origin_of
 from ybs.config.document import SettingsDocument, dotted, visible
-from ybs.config.host import Host
-from ybs.config.installed import installed
-from ybs.config.key_store import has_key, place_of
-from ybs.config.presets import BUILT_IN, CLOUDS, CREDENTIALS, PRESETS
+from ybs.config.presets import CLOUDS, CREDENTIALS, PRESETS
 from ybs.config.review import Review, VariableUse
 from ybs.config.tool_definition import Definition, Described
 from ybs.config.tree import Leaf, Tree, find, is_list, is_object, leaves_of, put, values_of
 from ybs.config.variables import variables_in
-from ybs.trust.project_settings import MODEL_NAME, may_name_model, needing_trust, rule_of
-from ybs.trust.wording import parts_of, plain, words_in
+from ybs.trust.project_settings import (
+    MODEL_NAME,
+    WITH_TRUST,
+    may_name_model,
+    needing_trust,
+    rule_of,
+)
+from ybs.trust.wording import plain, words_in
 
-#: Not even trust lets a project set them.
-NEVER = {
-    *("llm.api_key", "llm.fallback", "llm.fallback_elsewhere"),
-    "safety.mode",
-    *("safety.safe_commands", "safety.outside_sandbox"),
-    "safety.sandbox_allowed_paths",
-    "safety.sandbox_network",
-    *("skills.search_paths", "tools.search_paths"),
-    *("models", "network", "router", "agents.acp", "agents.models", "agents.offer"),
-    *("cli_agents", "local", "session", "memory", "gateway", "firewall", "incognito"),
-}
 #: The variables of their keys, which go to no address that a project names; patterns among them.
 KEY_VARIABLES = {
     *(name for names in CREDENTIALS.values() for name in names),
     *(preset.key_variable for preset in PRESETS.values()),
 }
-#: The name of a provider that a project describes by its address alone.
-OF_THE_PROJECT = "project"
 #: The key that marks a group of hooks or an MCP server as the project's, whatever that says itself.
 ORIGIN_MARK: Final = "from"
-_KEYS = ("api_key", "api_key_env")
 _NEVER = "a project's file may not set it"
 _READING = "it would read your environment variables"
 _NO_NAME = f"a project's file may only give {MODEL_NAME}"
-#: What stands for the router, also in the place of a provider.
-_AUTO = "auto"
-_ROUTER = "only you choose the router, which may send your words to any provider that you have"
-_UNCLEAR = "it would not be plain to see where its address leads: write it as https://HOST/PATH, without a login, #, backslash, space or odd spelling of a number"
 _SHORTEST_KEY = 8
 _OF_PROVIDERS: Final = frozenset({"llm", "providers", "cli_agents", "agents"})
 #: A project adds entries to these sections and changes none of the user's.
-_ADD_ONLY = {"providers", "mcpServers", "hooks", "profiles"}
+_ADD_ONLY = {"mcpServers", "hooks"}
 #: Of a server's variables each is granted; in a hook they are the shell's, which has those of the sandbox.
 _MAY_READ_VARIABLES = {"mcpServers", "hooks"}
-_WIRES = {"ollama": "ollama", "anthropic": "anthropic"}
 
 
 class Powerful(Struct, frozen=True):
@@ -85,46 +66,19 @@ def take_powerful(document: SettingsDocument) -> Powerful:
     for path, value in needing_trust(document):
         if why := _why_not(path, value):
             found.leave_out(why, path)
-        elif value := _without_keys(value, found) if path == ("providers",) else value:
+        else:
             put(found.values, path, value)
     return found
 
 
 def _why_not(path: tuple[str, ...], value: Any) -> str:
     """Return why not even a trusted project may set this; nothing where it may."""
-    if rule_of(path) in NEVER:
+    if rule_of(path) not in WITH_TRUST:
         return _NEVER
     if path[0] not in _MAY_READ_VARIABLES and variables_in(value):
         return _READING
-    match path:
-        case ("llm", "endpoint") if not is_clear(value):
-            return _UNCLEAR
-        case ("llm", "provider") if str(value).lower() == _AUTO:
-            return _ROUTER
-        case ("llm", "model") if isinstance(value, str) and not may_name_model(value):
-            return _NO_NAME
-        case _:
-            return ""
-
-
-def _without_keys(providers: Any, found: Powerful) -> Any:
-    """Return a project's providers without keys, and without those whose names mean another provider wherever they are said."""
-    if not is_object(providers):
-        return providers
-    path = ("providers",)
-    kept: dict[str, Any] = {}
-    others = [each.name for each in installed() if each.group == "ybs.providers"]
-    for name, value in providers.items():
-        if name in (*BUILT_IN, *PRESETS, *others):
-            found.leave_out(_NEVER, (*path, name))
-            continue
-        is_one = is_object(value)
-        if is_one and not is_clear(value.get("endpoint")):
-            found.leave_out(_UNCLEAR, (*path, name))
-            continue
-        found.leave_out(_NEVER, *((*path, name, key) for key in _KEYS if is_one and key in value))
-        kept[name] = {k: v for k, v in value.items() if k not in _KEYS} if is_one else value
-    return kept
+    is_model = path == ("llm", "model") and isinstance(value, str)
+    return _NO_NAME if is_model and not may_name_model(value) else ""
 
 
 def marked(hooks: dict[str, Any]) -> dict[str, list[Any]]:
@@ -155,22 +109,12 @@ def variables_of(section: Any) -> Iterator[VariableUse]:
             yield VariableUse(name=variable, server=visible(name), place=visible(place))
 
 
-def variables_of_tools(
-    entries: Any, described: Mapping[str, Described], place_of: Callable[[str], str]
-) -> Iterator[VariableUse]:
-    """Yield the variables that a project's tools need, by its settings and by the files that describe programs."""
-    for entry in entries if is_list(entries) else ():
-        if is_object(entry) and isinstance(path := entry.get("path"), str):
-            needs = entry.get("needs")
-            names = words_in(needs.get("environment") if is_object(needs) else None)
-            yield from _uses(names, place_of(path))
+def variables_of_tools(described: Mapping[str, Described]) -> Iterator[VariableUse]:
+    """Yield the variables that a project's tools need, by the files that describe them."""
     for path, found in described.items():
         if isinstance(found, Definition):
-            yield from _uses(found.needs.environment, path)
-
-
-def _uses(names: Iterable[str], place: str) -> Iterator[VariableUse]:
-    return (VariableUse(name=name, server="", place=visible(place)) for name in names)
+            for name in found.needs.environment:
+                yield VariableUse(name=name, server="", place=visible(path))
 
 
 def _address_in(entry: Any) -> str:
@@ -228,7 +172,7 @@ def _add_entries(
 
 
 def _over(own: Tree, values: Tree) -> Tree:
-    """Lay settings over settings; equal ones stay the user's, and lists of programs grow."""
+    """Lay settings over settings; equal ones stay the user's, and lists grow."""
     merged = dict(own)
     for name, value in values.items():
         mine = own.get(name)
@@ -245,18 +189,9 @@ def _grown(mine: Leaf, value: Leaf) -> Leaf:
     if mine.value == value.value:
         return mine
     if is_list(mine.value) and is_list(value.value):
-        return Leaf([*mine.value, *_new(mine.value, value.value)], value.origin)
+        new = [each for each in value.value if each not in mine.value]
+        return Leaf([*mine.value, *new], value.origin)
     return value
-
-
-def _new(mine: list[Any], values: list[Any]) -> list[Any]:
-    """Return the entries that are not there yet, by their name where they have one."""
-    names = {each.get("name") for each in mine if is_object(each)}
-    return [
-        each
-        for each in values
-        if each not in mine and not (is_object(each) and each.get("name") in names)
-    ]
 
 
 def _is_list(leaf: Any) -> bool:
@@ -297,7 +232,9 @@ def _uses_agent(value: Any) -> bool:
 
 
 def _keys_in(tree: Tree) -> Iterator[str]:
-    for each in parts_of(tree):
+    profiles = tree.get("profiles")
+    parts = (tree, *(profiles.values() if is_object(profiles) else ()))
+    for each in filter(is_object, parts):
         for section in _OF_PROVIDERS & each.keys():
             yield from _named_in(each[section])
 
@@ -313,45 +250,21 @@ def _named_in(value: Any, key: str = "") -> Iterator[str]:
         yield from [value] if is_name else variables_in(value)
 
 
-def bind_keys(tree: Tree, review: Review) -> list[str]:
-    """Take every key and header of the user's away from addresses that a project names, and out servers that no variable was granted to. Return warnings."""
-    warnings = [*_unmix(tree), *_ungranted(tree, review)]
-    llm: Tree = tree.get("llm", {})
-    _let_the_person_choose(llm)
-    if _is_projects(llm.get("endpoint")):
-        _describe(tree, llm)
-    name = llm.get("provider")
-    address = find(tree, ("providers", name.value, "endpoint")) if isinstance(name, Leaf) else None
-    if (_is_projects(name) or _is_projects(address)) and "api_key" in llm:
-        leaf = llm.pop("api_key")
-        where = visible(leaf.origin.source)
-        warnings.append(f"{where}: llm.api_key: ignored, because a project's file sets the address")
-    return warnings
-
-
-def without_saved_keys(tree: Tree, host: Host) -> Iterator[str]:
-    """Take out a project's providers that a key of the person's was saved for by their name, at their server; yield warnings."""
-    entries: Tree = tree.get("providers", {})
-    for name, entry in list(entries.items()):
-        endpoint = find(entry, ("endpoint",)) if is_object(entry) else None
-        if _is_projects(endpoint) and has_key(host, name, place_of(str(endpoint.value))):
-            del entries[name]
-            why = "ybs keeps a key of yours under this name for its server; it needs another name"
-            where = visible(endpoint.origin.source)
-            yield f"{where}: {dotted(('providers', name))}: ignored, because {why}"
+def check_servers(tree: Tree, review: Review) -> list[str]:
+    """Take out a project's servers that no variable was granted to, and its part of entries that are the user's too. Return warnings."""
+    return [*_unmix(tree), *_ungranted(tree, review)]
 
 
 def _unmix(tree: Tree) -> Iterator[str]:
-    """Take a project's part out of entries that the user's later files set, too, for nobody knows whose those are."""
-    for section in ("providers", "mcpServers"):
-        entries: Tree = tree.get(section, {})
-        for name, entry in list(entries.items()):
-            leaves = list(leaves_of(entry)) if is_object(entry) else []
-            origins = {leaf.origin.layer == "project" for _, leaf in leaves}
-            if origins == {True, False}:
-                entries[name] = _without_projects(entry)
-                where = visible(next(x.origin.source for _, x in leaves if _is_projects(x)))
-                yield f"{where}: {dotted((section, name))}: ignored, because your own settings define it"
+    """Take a project's part out of servers that the user's later files set, too, for nobody knows whose those are."""
+    entries: Tree = tree.get("mcpServers", {})
+    for name, entry in list(entries.items()):
+        leaves = list(leaves_of(entry)) if is_object(entry) else []
+        origins = {leaf.origin.layer == "project" for _, leaf in leaves}
+        if origins == {True, False}:
+            entries[name] = _without_projects(entry)
+            where = visible(next(x.origin.source for _, x in leaves if _is_projects(x)))
+            yield f"{where}: {dotted(('mcpServers', name))}: ignored, because your own settings define it"
 
 
 def _ungranted(tree: Tree, review: Review) -> Iterator[str]:
@@ -371,33 +284,6 @@ def _without_projects(tree: Tree) -> Tree:
         for name, each in tree.items()
         if not _is_projects(each)
     }
-
-
-def _let_the_person_choose(llm: Tree) -> None:
-    """Drop a project's address where a stronger layer has chosen a provider."""
-    name = llm.get("provider")
-    stronger = ("file", "profile", "environment", "option")
-    if (
-        _is_projects(llm.get("endpoint"))
-        and isinstance(name, Leaf)
-        and name.origin.layer in stronger
-    ):
-        del llm["endpoint"]
-
-
-def _describe(tree: Tree, llm: Tree) -> None:
-    """Make a provider of a project's bare address, so that no variable's key belongs to it."""
-    endpoint, provider = llm.pop("endpoint"), llm.get("provider")
-    base = provider.value if isinstance(provider, Leaf) else "openai"
-    providers: Tree = tree.setdefault("providers", {})
-    wire = find(providers, (base, "wire"))
-    name = OF_THE_PROJECT
-    while name in providers:
-        name += "_"
-    origin = endpoint.origin
-    speaks = wire if isinstance(wire, Leaf) else Leaf(_WIRES.get(base, "openai"), origin)
-    providers[name] = {"endpoint": endpoint, "wire": Leaf(speaks.value, origin)}
-    llm["provider"] = Leaf(name, origin)
 
 
 def _is_projects(leaf: Any) -> TypeGuard[Leaf]:

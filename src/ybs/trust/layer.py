@@ -1,6 +1,5 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -13,25 +12,22 @@ from ybs.config.document import (
     Unusable,
     parse,
     place_of,
-    profile_in,
     text_of,
     visible,
 )
 from ybs.config.host import Host
 from ybs.config.key_store import keys_in_file
 from ybs.config.layers import BLOCKED_PATHS
-from ybs.config.provider_change import without_strangers
 from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, VariableUse
 from ybs.config.schema import Config
 from ybs.config.shape import Fitting, current_of
 from ybs.config.tool_definition import Described, described_in
-from ybs.config.tree import Leaf, Tree, ValueOrigin, find, is_object, label, merge
+from ybs.config.tree import Leaf, Tree, ValueOrigin, is_object, label, merge
 from ybs.trust.decision import judge
 from ybs.trust.files import CLAUDE_SETTINGS, MCP_FILE, Untrustable, gather
 from ybs.trust.grants import (
-    Powerful,
     add_to,
-    bind_keys,
+    check_servers,
     hooks_in,
     joined,
     key_variables,
@@ -41,7 +37,6 @@ from ybs.trust.grants import (
     take_powerful,
     variables_of,
     variables_of_tools,
-    without_saved_keys,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
 from ybs.trust.reach import reach
@@ -52,11 +47,9 @@ from ybs.trust.wording import (
     items_of_commands,
     items_of_files,
     items_of_settings,
-    parts_of,
 )
 
 _SERVERS = "mcpServers"
-_EXTERNAL = ("tools", "external")
 _MOST_NAMED = 8
 _NOT_ITS_OWN = (
     "a project can only block places in it, so the others are ignored: your programs may need them"
@@ -94,33 +87,22 @@ class ProjectLayer:
         self.review = replace(self.review, keys=keys, rules=rules_of(tree, own))
         if not self._is_trusted:
             return []
-        return [*bind_keys(tree, self.review), *without_saved_keys(tree, self._host)]
+        return check_servers(tree, self.review)
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""
         if self._is_trusted:
-            user = self._lay_powerful(user, self.powerful, self.document)
+            user = self._lay_powerful(user)
         else:
             self._warn_of_distrust()
-        return self._lay_harmless(user, self.document)
-
-    @property
-    def profiles(self) -> Mapping[str, Any]:
-        """The profiles of a trusted project, by name."""
-        found = self.powerful.values.get("profiles") if self._is_trusted else None
-        return found if is_object(found) else {}
-
-    def lay_profile(self, user: Tree, name: str) -> tuple[Tree, list[str]]:
-        """Return the settings with one of its profiles over them, which may say no more than the project itself, and warnings."""
-        view = profile_in(self.document, name)
-        user = self._lay_powerful(user, take_powerful(view), view)
-        return self._lay_harmless(user, view), view.all_warnings()
+        return self._lay_harmless(user)
 
     @property
     def _is_trusted(self) -> bool:
         return self.review is not None and self.review.is_trusted
 
-    def _lay_harmless(self, user: Tree, document: SettingsDocument) -> Tree:
+    def _lay_harmless(self, user: Tree) -> Tree:
+        document = self.document
         origin = _origin_of(document)
         fitting = Fitting(document.warn, may_address=False).section(take_harmless(document), Config)
         kept, united = take_tighter(document, fitting, lambda path: current_of(user, path))
@@ -128,9 +110,7 @@ class ProjectLayer:
             united[BLOCKED_PATHS] = [*filter(self._lies_here, named)]
             if united[BLOCKED_PATHS] != named:
                 document.warn(BLOCKED_PATHS, _NOT_ITS_OWN)
-        for path, added in united.items():
-            before = self.united.get(path)
-            self.united[path] = Leaf([*(before.value if before else ()), *added], origin)
+        self.united = {path: Leaf([*added], origin) for path, added in united.items()}
         return merge(user, label(kept, origin))
 
     def _lies_here(self, name: str) -> bool:
@@ -141,24 +121,23 @@ class ProjectLayer:
         except (ValueError, OSError, RuntimeError):  # it is no path, or a circle of links
             return False
 
-    def _lay_powerful(self, user: Tree, powerful: Powerful, document: SettingsDocument) -> Tree:
-        powerful.warn(document)
-        values = Fitting(document.warn, may_address=False).section(powerful.values, Config)
-        also = self._claude_hooks.values() if document is self.document else ()
+    def _lay_powerful(self, user: Tree) -> Tree:
+        document = self.document
+        self.powerful.warn(document)
+        values = Fitting(document.warn, may_address=False).section(self.powerful.values, Config)
+        also = self._claude_hooks.values()
         if hooks := joined(*map(marked, (values.get("hooks", {}), *also))):
             values = {**values, "hooks": hooks}
         if _SERVERS in values:
             values = {**values, _SERVERS: marked_servers(values[_SERVERS])}
         project = label(values, _origin_of(document))
-        if self.servers is not None and document is self.document:
+        if self.servers is not None:
             described = {_SERVERS: marked_servers(self.servers.tree.get(_SERVERS))}
             named = Fitting(self.servers.warn).section(described, Config)
             project = merge(label(named, _origin_of(self.servers)), project)
-        user, warnings = without_strangers(user, {"llm": project.get("llm", {})})
         merged, taken = add_to(user, project)
         if taken:
             document.warn_of_all(taken, "ignored, because your own settings already define it")
-        self._early += warnings
         return merged
 
     def _warn_of_distrust(self) -> None:
@@ -217,23 +196,15 @@ class ProjectLayer:
         items += items_of_files(files, described)
         once = run_trust is not None and run_trust.covers(folder, files)
         review = judge(host, folder, files, tuple(items), once=once)
-        variables = tuple(dict.fromkeys(self._variables(folder, described, host)))
+        variables = tuple(dict.fromkeys(self._variables(described)))
         return replace(review, variables=variables, described=described)
 
-    def _variables(
-        self, folder: Path, described: Mapping[str, Described], host: Host
-    ) -> Iterator[VariableUse]:
+    def _variables(self, described: Mapping[str, Described]) -> Iterator[VariableUse]:
         """Yield what of the person's variables its servers and tools read."""
         servers = self.servers.tree if self.servers else {}
         yield from variables_of(servers.get(_SERVERS))
-
-        def place_of(path: str) -> str:
-            real = os.path.realpath(host.expand(path.replace("\0", " "), folder))
-            return real.removeprefix(f"{folder}/") if real.startswith(f"{folder}/") else path
-
-        for part in parts_of(self.powerful.values):
-            yield from variables_of(part.get(_SERVERS))
-            yield from variables_of_tools(find(part, _EXTERNAL), described, place_of)
+        yield from variables_of(self.powerful.values.get(_SERVERS))
+        yield from variables_of_tools(described)
 
     def _reached(self, files: Mapping[str, ProjectFile], find: Find) -> Iterable[str]:
         """Yield the files of the project that its settings reach, after reading what else has settings."""
@@ -274,5 +245,4 @@ class ProjectLayer:
 
 
 def _origin_of(document: SettingsDocument) -> ValueOrigin:
-    within = f": {'.'.join(map(str, document.prefix))}" if document.prefix else ""
-    return ValueOrigin("project", document.source + within)
+    return ValueOrigin("project", document.source)

@@ -56,6 +56,16 @@ UNITED = {
     "safety.ask",
     "safety.deny",
 }
+#: Taken over where the person trusts the project. Nothing else is, however often they say yes: where words go, with which key, what is a tool or a
+#: profile, and how ybs looks and keeps what it keeps is the person's alone to say.
+WITH_TRUST = {
+    *("llm.model", "llm.effort", "llm.timeout_seconds", "llm.prompt"),
+    "context.system_prompt_file",
+    "safety.allow",
+    "tools.builtin.*.timeout_seconds",
+    "skills.only",
+    *("mcpServers", "hooks"),
+}
 
 MODEL_NAME = "the plain name of a model, in letters, digits and . _ : / @ + -"
 #: The signs of names of models (`org/model:8b@1`, `opus[1m]`): a program of the person's own may get the name as a part of a shell's command.
@@ -64,10 +74,10 @@ _SIGNS = lazy(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}(?:\[[A-Za-z0-9]{1,9}\])?")
 _NO_NAME = lazy(r"auto|.*(?:\.\.|//).*|.*\.gguf", re.I)
 _ALLOWED = INERT | ONLY_LOWER | UNITED | set(ONLY_THIS)
 _SECTIONS = {
-    ".".join(name.split(".")[:n]) for name in _ALLOWED for n in range(1, name.count(".") + 1)
+    ".".join(name.split(".")[:n])
+    for name in _ALLOWED | WITH_TRUST
+    for n in range(1, name.count(".") + 1)
 }
-#: Looked into as well: trust gives a part of them.
-_SECTIONS.add("skills")
 
 
 def rule_of(path: tuple[str, ...]) -> str:

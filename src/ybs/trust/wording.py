@@ -1,6 +1,6 @@
 """Describe a project's requests in plain words for the person who decides, without terminal control characters."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import unified_diff
 from typing import Any, TypeAlias
 
@@ -35,20 +35,9 @@ _PROGRAM = "is a program that ybs would offer to the model as a tool; what it lo
 #: Folders of other agents: common, and of use only to who asks for what is in them.
 _QUIET = (".claude/agents", ".claude/commands")
 #: What single settings do; `{name}` is the setting's own.
-_SETTINGS = {
-    ("llm", "endpoint"): "sends your prompts and your files to",
-    ("llm", "provider"): "chooses the provider",
-    ("llm", "model"): "chooses the model",
-    ("local", "hub"): "downloads models from",
-    ("local", "server"): "starts this program to serve the local model:",
-    (
-        "tools",
-        "external",
-    ): "lets the model run these programs, and what they load from elsewhere in the project, which may change later:",
-}
+_SETTINGS = {("llm", "model"): "chooses the model"}
 #: What the entries of a section do; `{name}` is the entry's.
 _SECTIONS = {
-    "providers": "defines the provider {name}, to which your prompts may be sent:",
     "mcpServers": "starts or reaches the MCP server {name}:",
     "hooks": "runs programs at {name}:",
 }
@@ -66,10 +55,10 @@ def items_of_settings(place: str, tree: Mapping[str, Any]) -> Iterator[Item]:
 
 def commands_in(tree: Mapping[str, Any]) -> Iterator[Command]:
     """Yield each command in powerful settings: those of hooks are a shell's, all others programs that are started without one."""
-    for name, value in (each for part in parts_of(tree) for each in part.items()):
+    for name, value in tree.items():
         if name == "hooks":
             yield from words_in(value)
-        elif name != "profiles":
+        else:
             entries = value.values() if is_object(value) else [value]
             yield from filter(None, map(texts_of, entries))
 
@@ -89,19 +78,10 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
                 yield Item(place=place, words=words + _reached_by(server))
 
 
-def parts_of(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield settings and those of each profile in them: whoever says what a project wants goes by all of these."""
-    yield tree
-    profiles = tree.get("profiles")
-    for each in profiles.values() if is_object(profiles) else ():
-        if is_object(each):
-            yield from parts_of(each)
-
-
-def entries_of(tree: Mapping[str, Any], section: str) -> Iterator[tuple[str, Any]]:
-    """Yield the entries of a section by name, those of profiles as well."""
-    for entries in (part.get(section) for part in parts_of(tree)):
-        yield from entries.items() if is_object(entries) else ()
+def entries_of(tree: Mapping[str, Any], section: str) -> Iterable[tuple[str, Any]]:
+    """Return the entries of a section by name."""
+    entries = tree.get(section)
+    return entries.items() if is_object(entries) else ()
 
 
 def _hooks_in(value: Any) -> Iterator[dict[str, Any]]:

@@ -58,13 +58,13 @@ def test_trust_is_data_for_programs(project: Path, capsys: pytest.CaptureFixture
         "wants": [],
         "files": [],
     }
-    (project / ".ybs.json").write_text('{"profiles": {"x": 1}}')
+    (project / ".ybs.json").write_text('{"skills": {"only": ["x"]}}')
     trust(this_host(), "give", project, is_json=True)
     assert json.loads(capsys.readouterr().out) == {
         "folder": str(project),
         "is_trusted": True,
         "digest": ANY,
-        "wants": [".ybs.json: sets profiles.x to 1"],
+        "wants": ['.ybs.json: sets skills.only to "x"'],
         "files": [".ybs.json"],
     }
     trust(this_host(), "revoke", project, is_json=True)

@@ -145,20 +145,6 @@ async def test_a_project_offers_tools_only_once_it_is_trusted(project: Path):
         assert played.names == []
 
 
-async def test_a_large_program_of_a_project_is_what_was_trusted_too(project: Path):
-    """Of such a one the digest alone is kept."""
-    filler = f"\n# {'x' * 1_200_000}\n"
-    entry = {"path": "bin/check", "name": "check", "description": "x", "parameters": {"a": {}}}
-    put(project, ".ybs.json", json.dumps({"tools": {"external": [entry]}}))
-    put(project, "bin/check", script("echo checked") + filler, 0o755)
-    give_trust(project)
-    async with playing(project) as played:
-        assert played.names == ["check"]
-        assert (await played.run("check")).output == "checked"
-        put(project, "bin/check", script("echo changed") + filler, 0o755)
-        assert "is not the program that" in (await played.run("check")).output
-
-
 @pytest.mark.parametrize("is_trusted", [False, True])
 async def test_a_folder_of_tools_that_leads_out_of_the_project_is_not_the_persons(
     project: Path, home: Path, is_trusted: bool
@@ -179,26 +165,11 @@ async def test_a_folder_of_tools_that_leads_out_of_the_project_is_not_the_person
     paths += ["tools/../hidden", f"{app}/way/home/.config/ybs/tools", "~/.ybs/tools"]
     entry = {"name": "named", "path": "tools/evil", "description": "x", "parameters": {"a": {}}}
     if is_trusted:
-        trusted(app, {"llm": {"provider": "ollama"}})
+        trusted(app, {"llm": {"model": "m"}})
     own = {"tools.external": [entry], "tools.search_paths": [*paths, "~/.config/ybs/tools"]}
     async with playing(app, **own) as played:
         assert played.names == ["mine"]
         assert "not among the programs that you trust" in str(played.notices)
-
-
-async def test_a_program_that_a_projects_settings_name_never_gets_the_key_of_a_provider(
-    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("OPENAI_API_KEY", "the-key")
-    needs = {"environment": ["OPENAI_API_KEY"]}
-    entry = {"path": "/bin/sh", "name": "lint", "description": "x", "parameters": {"f": {"type": "string"}}, "input": "stdin", "needs": needs}  # fmt: skip
-    named = {"external": [entry]}
-    for settings in ({"tools": named}, {"profiles": {"p": {"tools": named}}}):
-        trusted(project, settings)
-        own = {} if "tools" in settings else {"tools.external": [entry]}
-        async with playing(project, **own) as played:
-            assert played.names == []
-            assert str(played.notices).count("it would give the key of a provider, OPENAI_A") == 1
 
 
 SAYS = 'echo "[$GRANTED] $OTHER"'
@@ -210,44 +181,34 @@ async def test_a_projects_tool_has_a_variable_of_the_persons_only_by_a_grant(
 ):
     for name in ("GRANTED", "OTHER"):
         monkeypatch.setenv(name, "a-value")
-    put(project, "lint", script(SAYS), 0o755)
     put(project, "tools/beside", script(SAYS), 0o755)
     put(project, "tools/beside.tool.json", json.dumps({"description": "x", **NEEDS}))
     put(project, "tools/big.tool.json", "{")
     put(project, "tools/big.py", "from ybs import tool\n")
     put(project, ".ybs/tools/asked", script(SAYS, {"description": "x", **NEEDS}), 0o755)
-    entry = {"name": "lint", "path": "./tools/../lint", "description": "x", **NEEDS}
-    away = {**entry, "name": "away", "path": "/bin/echo", "parameters": {"f": {"type": "string"}}}
-    odd = [{"path": 1}, 2, {**entry, "name": "x", "path": "a\0b", "needs": {"environment": [3]}}]
-    settings = {"tools": {"external": [entry, away, *odd[2:]]}}
-    put(project, ".ybs.json", json.dumps({"tools": {"external": odd}}))
-    assert len(lines_of(_review(project))) > 1  # and it does not fail
-    put(project, ".ybs.json", json.dumps(settings))
     review = give_trust(project).review
     assert review is not None
-    said = "Your variable GRANTED goes to {} (a tool): not granted"
-    places = ("lint", "/bin/echo", "tools/beside")
-    assert [line for line in lines_of(review) if "GRANTED goes" in line] == [said.format(each) for each in places]  # fmt: skip
+    said = "Your variable GRANTED goes to tools/beside (a tool): not granted"
+    assert [line for line in lines_of(review) if "GRANTED goes" in line] == [said]
     async with playing(project) as played:
         assert played.names == []
-        assert str(played.notices).count("it reads GRANTED, which you have not granted to it") == 4
-    give(this_host(), review, [use for use in review.grantable if use.place != "/bin/echo"])
+        assert str(played.notices).count("it reads GRANTED, which you have not granted to it") == 2
+    give(this_host(), review, review.grantable)
     async with playing(project) as played:
-        assert played.names == ["lint", "beside"]
-        assert (await played.run("lint")).output == "[a-value]"
+        assert played.names == ["beside"]
+        assert (await played.run("beside")).output == "[a-value]"
         (notice,) = (each for each in played.notices if "asked" in each)
-        assert "name it in the project's settings or a .tool.json" in notice
+        assert "name it in a .tool.json" in notice
 
 
 async def test_a_projects_tool_takes_the_name_of_no_tool_of_the_persons_or_a_servers(
     project: Path, home: Path
 ):
     install(home, "search", "echo mine")
-    put(project, "theirs", script("echo theirs"), 0o755)
+    put(project, ".ybs/tools/theirs", script("echo theirs", {"name": "search"}), 0o755)
     for name in ("mcp__time__now", "fine"):
         put(project, f".ybs/tools/{name}", script("echo 1"), 0o755)
-    entry = {"name": "search", "path": "./theirs", "description": "x"}
-    trusted(project, {"tools": {"external": [entry]}})
+    give_trust(project)
     async with playing(project) as played:
         assert played.names == ["search", "fine"]
         assert (await played.run("search")).output == "mine"
@@ -264,12 +225,10 @@ async def test_a_name_of_the_persons_is_theirs_also_where_their_tool_cannot_be_u
     off = {"name": "off", "path": "/bin/true", "enabled": False}
     put(home, ".config/ybs/config.json", json.dumps({"tools": {"external": [off]}}))
     install(home, "used", "echo mine", {"description": "x", "parameters": {"fine": {}}})
-    put(project, "theirs", script("echo theirs"), 0o755)
     taken = ["web_search", "inner", "not_executable", "gone"]
-    for name in [*taken, "off", "fine"]:
+    for name in [*taken, "off", "used", "fine"]:
         put(project, f".ybs/tools/x-{name}", script("echo 1", {"name": name}), 0o755)
-    entry = {"name": "used", "path": "./theirs", "description": "x"}
-    trusted(project, {"tools": {"external": [entry]}})
+    give_trust(project)
     async with playing(project) as played:
         assert played.names == ["used", "fine"]
         assert (await played.run("used")).output == "mine"
@@ -278,10 +237,10 @@ async def test_a_name_of_the_persons_is_theirs_also_where_their_tool_cannot_be_u
 
 
 async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, home: Path):
-    put(project, "lint", script("echo 1"), 0o755)
-    entry = {"name": "lint", "path": "./lint", "description": "x", "needs": {"network": True}}
-    settings = {"tools": {"external": [entry]}, "safety": {"allow": ["lint"]}}
-    trusted(project, settings)
+    put(project, ".ybs/tools/lint", script("echo 1"), 0o755)
+    needs = {"description": "x", "needs": {"network": True}}
+    put(project, ".ybs/tools/lint.tool.json", json.dumps(needs))
+    trusted(project, {"safety": {"allow": ["lint"]}})
     for own, asked in (({}, 1), ({"safety": {"allow": ["lint"]}}, 0)):
         put(home, ".config/ybs/config.json", json.dumps(own))
         async with playing(project) as played:
@@ -329,16 +288,13 @@ ODD: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("form", ODD)
-@pytest.mark.parametrize("folder", ["tools", ".ybs/tools", "ci"])
+@pytest.mark.parametrize("folder", ["tools", ".ybs/tools"])
 async def test_the_question_about_trust_reads_a_description_as_the_session_does(
     folder: str, form: str, project: Path, home: Path
 ):
     """Whatever its form: what is not shown is no tool, and a rule for its name covers what was shown alone."""
     put(project, f"{folder}/lint", script("echo 1"), 0o755)
     put(project, f"{folder}/lint.tool.json", "").write_bytes(ODD[form])
-    entry = {"name": "lint", "path": "ci/lint", "description": "See ci/lint.tool.json"}
-    if folder == "ci":
-        put(project, ".ybs.json", json.dumps({"tools": {"external": [entry]}}))
     put(home, ".config/ybs/config.json", json.dumps({"safety": {"allow": ["lint", "other"]}}))
     review = give_trust(project).review
     assert review is not None
@@ -360,8 +316,7 @@ async def test_a_description_that_came_after_the_trust_makes_no_tool(project: Pa
     put(project, "lint/it", "#!/bin/sh\n", 0o755)
     own = {"safety": {"allow": ["it"]}, "tools": {"search_paths": ["lint"]}}
     put(home, ".config/ybs/config.json", json.dumps(own))
-    entry = {"name": "other", "path": "lint/it", "enabled": False}
-    trusted(project, {"tools": {"external": [entry]}})
+    trusted(project, {"mcpServers": {"s": {"command": "lint/it"}}})
     put(project, "lint/it.tool.json", json.dumps({"needs": {"network": True}}))
     async with playing(project) as played:
         assert played.names == []

@@ -311,7 +311,7 @@ class Catalogue:
             except OSError as error:
                 each.saying = Saying(problem=f"it cannot be read: {error.strerror or error}")
             found.append(each)
-        own = own_names(self._settings, self._workspace.roots, self._review)
+        own = own_names(self._settings, self._workspace.roots)
         self._own_names = frozenset(own)
         return found
 
@@ -376,9 +376,8 @@ class _Found:
         self.candidate, self.key = candidate, ""
         self.saying: Saying | None = None
         program = candidate.program
-        is_chosen = candidate.entry is not None and not program.is_named_by_project
         #: It is a program of theirs, or one of the project's that their own settings name.
-        self.is_persons = is_chosen or not program.is_projects
+        self.is_persons = candidate.entry is not None or not program.is_projects
         #: What its tools may be called, as far as can be told without running it.
         self.names: Set[str] = frozenset()
 
@@ -453,7 +452,7 @@ class _Found:
         program, entry, needs = self.candidate.program, self.candidate.entry, definition.needs
         if not program.is_projects:
             return []
-        is_own = entry is not None and entry.needs == needs and not program.is_named_by_project
+        is_own = entry is not None and entry.needs == needs
         names = review.keys.intersection(needs.environment) if is_own else needs.environment
         place = visible(program.in_project or program.shown)
         return [VariableUse(name=name, server="", place=place) for name in names]

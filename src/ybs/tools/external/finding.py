@@ -11,9 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ybs.config.document import parse
 from ybs.config.host import Host
-from ybs.config.paths import PROJECT_FILE, SIDECAR, sidecar_of
+from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.review import ProjectFile, Review
 from ybs.config.schema import ExternalToolSettings, ToolsSettings
 from ybs.config.tool_definition import MOST_OF_CODE, Described, is_python_tool, read_beside
@@ -76,7 +75,6 @@ def _of_entry(entry: ExternalToolSettings, roots: Roots, review: Review | None) 
         is_python=_is_python(path),
         in_project=inside,
         files=_files(inside, review),
-        is_named_by_project=entry.path in _named_by_project(review),
     )
     if _is_projects(named, roots) and not _is_trusted(inside, review):
         return ToolCandidate(program=program, entry=entry, problem=_NOT_TRUSTED)
@@ -113,16 +111,6 @@ def _is_projects(named: Path, roots: Roots) -> bool:
     tops = (roots.folder, *host.whole_projects(roots.folder))
     way = (each.resolve() for each in (named, plain, *plain.parents))
     return any(each.is_relative_to(top) for each in way for top in tops)
-
-
-def _named_by_project(review: Review | None) -> frozenset[str]:
-    """Return all texts in the settings of a trusted project."""
-    data = review.data(PROJECT_FILE) if review is not None else None
-    if data is None:
-        return frozenset()
-    from ybs.trust.wording import words_in  # few projects have settings that are trusted
-
-    return frozenset(words_in(parse(Path(PROJECT_FILE), data.decode()).tree))
 
 
 def _in_folder(
@@ -201,10 +189,9 @@ def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[s
             yield from names_of(file)
 
 
-def own_names(tools: ToolsSettings, roots: Roots, review: Review | None) -> Iterator[str]:
+def own_names(tools: ToolsSettings, roots: Roots) -> Iterator[str]:
     """Yield the names that are the person's, whether or not their tools are in use: those of entries of the settings, and of all files in the folders."""
-    named = _named_by_project(review)
-    yield from (each.name for each in tools.external if each.path not in named)
+    yield from (each.name for each in tools.external)
     for place in tools.search_paths:
         folder = roots.host.expand(place, roots.folder)
         if not _is_projects(folder, roots):

@@ -42,13 +42,11 @@ class Program(Struct, frozen=True):
     in_project: str = ""
     #: For such a one, what it is run with, by the path from the project's folder: itself, and what it may load from beside it.
     files: Mapping[str, ProjectFile] = {}
-    #: The settings of a trusted project name it, or its folder, wherever that lies.
-    is_named_by_project: bool = False
 
     @property
     def is_projects(self) -> bool:
         """Whether it is not the person's own."""
-        return bool(self.in_project) or self.is_named_by_project
+        return bool(self.in_project)
 
 
 class ProgramRun(Struct, frozen=True, kw_only=True):
