@@ -193,25 +193,16 @@ def test_a_value_names_a_variable(home: Path, project: Path, monkeypatch: pytest
     assert KEY not in repr(found)
 
 
-def test_a_project_sends_nothing_along_without_trust_and_never_with_the_persons_keys(
-    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("MY_KEY", KEY)
+@pytest.mark.parametrize("trust", [False, True])
+def test_a_project_sends_nothing_along(home: Path, project: Path, trust: bool):
     file = home / ".config/ybs/config.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     mine = {"endpoint": "https://a.example/v1", "api_key_env": "MY_KEY"}
     file.write_text(json.dumps({"providers": {"own": mine}}))
     more = {"headers": {"X-Evil": "1"}, "extra_body": {"metadata": "x"}}
     theirs = {"own": more, "new": {"endpoint": "https://evil.example/v1", **more}}
-    write_in(project, {"providers": theirs})
-    before = load(this_host(), folder=project).config.providers
-    assert [*before] == ["own"]
-    after = give_trust(project).config.providers
-    for config in (before, after):
-        assert (config["own"].headers, config["own"].extra_body) == ({}, {})
-    assert after["new"].extra_body == {"metadata": "x"}
-    reading = {"new": {"endpoint": "https://evil.example/v1", "headers": {"X": "${MY_KEY}"}}}
-    write_in(project, {"providers": reading})
-    loaded = give_trust(project)
-    assert "new" not in loaded.config.providers
-    assert any("would read your environment" in each for each in loaded.warnings)
+    write_in(project, {"providers": theirs, "skills": {"only": ["x"]}})
+    loaded = give_trust(project) if trust else load(this_host(), folder=project)
+    assert [*loaded.config.providers] == ["own"]
+    own = loaded.config.providers["own"]
+    assert (own.headers, own.extra_body) == ({}, {})

@@ -102,20 +102,19 @@ async def test_a_conversation_that_is_not_saved_is_not_lost(project: Path):
 
 
 @pytest.mark.integration
-async def test_those_of_a_trusted_project_say_no_more_than_the_project_may(project: Path, home: Path):  # fmt: skip
+async def test_a_trusted_project_says_its_prompt_and_skills_and_has_no_profiles(project: Path):
     theirs: dict[str, Any] = {
         "safety": {"mode": "bypass", "blocked_commands": ["curl"]},
         "llm": {"api_key": "k", "temperature": 0.5},
         "context": {"system_prompt_file": "./prompts/own.md"},
         "skills": {"only": ["x"], "search_paths": ["/"]},
     }
-    put(project, ".ybs.json", json.dumps({"profiles": {"theirs": theirs, "both": {"llm": {"temperature": 1}}}}))  # fmt: skip
+    put(project, ".ybs.json", json.dumps({**theirs, "profiles": {"theirs": theirs}}))
     put(project, "prompts/own.md", "Do it our way.")
-    put(home, ".config/ybs/config.json", json.dumps({"profiles": {"both": {"llm": {"temperature": 0}}}}), 0o600)  # fmt: skip
-    with pytest.raises(ConfigError, match=r"there is no such profile .*only: both"):
-        opened(project, 0, profile="theirs")
     give_trust(project)
-    session, model = opened(project, 1, profile="theirs")
+    with pytest.raises(ConfigError, match="there is no such profile"):
+        opened(project, 0, profile="theirs")
+    session, model = opened(project, 1)
     async with session:
         await session.send("hello")
         config = session.config
@@ -126,16 +125,8 @@ async def test_those_of_a_trusted_project_say_no_more_than_the_project_may(proje
         assert model.requests[-1].system == "Do it our way."
         warnings = "\n".join(session.warnings)
         assert "ignored, because a project's file may not set it: " in warnings
-        for key in ("safety.mode", "llm.api_key", "skills.search_paths"):
+        for key in ("safety.mode", "llm.api_key", "skills.search_paths", "profiles"):
             assert key in warnings
-        origin = session.loaded.origins["llm.temperature"]
-        assert origin.source.endswith("/.ybs.json: profiles.theirs")
-    session, _ = opened(project, 0, profile="both")
-    async with session:
-        assert session.config.llm.temperature == 0
-    put(project, "prompts/own.md", "Do something else.")
-    with pytest.raises(ConfigError, match="there is no such profile"):
-        opened(project, 0, profile="theirs")
 
 
 @pytest.mark.usefixtures("profiles")
