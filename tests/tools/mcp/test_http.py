@@ -53,7 +53,6 @@ async def test_a_real_server_in_both_generations_and_both_kinds_of_answers(
         assert held.one.problem == ""
         assert held.one.version >= "2026" if is_modern else held.one.version < "2026"
         assert [each.name for each in held.one.offer.tools] == ["add", "work", "grow", "headers"]
-        assert held.one.offer.instructions == "Use it."
         assert await held.call("add", a=2, b=3) == "5"
         assert await held.call("work") == "worked"
         assert ([] if is_json else ["half (1 of 2)\n", "all (2 of 2)\n"]) == HELD
