@@ -34,7 +34,6 @@ from ybs.config.host import Host
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.tools.mcp import answers, connection, http, link
-from ybs.tools.mcp.http import proxy_for
 
 pytestmark = pytest.mark.integration
 
@@ -456,33 +455,6 @@ async def test_keys_do_not_go_over_an_open_line(tmp_path: Path):
     async with connected(tmp_path, "http://far.example/mcp", headers={"X-Key": "1"}) as held:
         await held.one.settled()
         assert held.one.problem.startswith("its headers would go over http://")
-
-
-NEAR, FAR = "http://127.0.0.1:1/mcp", "https://mcp.example.com/mcp"
-OTHER = "http://proxy:1"
-
-
-@every_row(
-    "url, environ, proxy, expected",
-    [
-        (FAR, {}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER}, None, OTHER),
-        (FAR, {"https_proxy": "proxy:1"}, None, OTHER),
-        (FAR, {"HTTP_PROXY": OTHER}, None, None),
-        (FAR, {"ALL_PROXY": OTHER}, None, OTHER),
-        (FAR, {"HTTPS_PROXY": OTHER}, "http://own:2", "http://own:2"),
-        (NEAR, {"HTTP_PROXY": OTHER}, "http://own:2", None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "example.com"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "no_proxy": "a, .Example.com"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*.example.com"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "ample.com,,10.0.0.0/8"}, None, OTHER),
-        ("http://10.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, None),
-        ("http://11.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, OTHER),
-    ],
-)
-def test_the_proxy_is_that_of_the_settings_or_of_the_environment(url, environ, proxy, expected):
-    assert proxy_for(url, environ, Network(proxy=proxy)) == expected
 
 
 async def test_a_certificate_of_ones_own_authority_and_a_proxy_on_the_way(tmp_path: Path):

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
-from ipaddress import ip_address, ip_network
 from secrets import token_urlsafe
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
@@ -26,7 +25,7 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from ybs.config.addresses import is_loopback, origin_of
+from ybs.config.addresses import is_loopback, origin_of, proxy_for
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.sections import Network
@@ -338,7 +337,7 @@ class HttpTransport:
         except OSError as error:  # of the file, or of what stands in it
             why = error.strerror or error
             raise BadServer(f"network.ca_file, {network.ca_file}, cannot be used: {why}") from error
-        proxy = proxy_for(server.url, self._host.environ, network)
+        proxy = proxy_for(server.url, self._host.environ, network.proxy)
         try:
             wire = httpx2.AsyncHTTPTransport(verify=certificates, proxy=proxy)
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
@@ -379,35 +378,6 @@ def check_address(server: Server) -> None:
 def _is_open(url: str) -> bool:
     parts = urlsplit(url)
     return parts.scheme == "http" and not is_loopback(parts.hostname or "")
-
-
-def proxy_for(url: str, environ: Mapping[str, str], network: Network) -> str | None:
-    """Return the proxy on the way to an address: that of the settings, else that of the environment, none for this machine."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if is_loopback(host):
-        return None
-    if network.proxy:
-        return network.proxy
-    given = {name.lower(): value for name, value in environ.items() if value}
-    if _goes_past(host, given.get("no_proxy", "")):
-        return None
-    found = given.get(f"{parts.scheme}_proxy") or given.get("all_proxy")
-    return f"http://{found}" if found and "://" not in found else found
-
-
-def _goes_past(host: str, no_proxy: str) -> bool:
-    """Return whether `NO_PROXY` names a host: itself, a domain that it is in, or a network."""
-    for word in filter(None, (each.strip().lower() for each in no_proxy.split(","))):
-        name = word.lstrip("*").lstrip(".")
-        if not name or host == name or host.endswith(f".{name}"):
-            return True
-        try:
-            if ip_address(host) in ip_network(word, strict=False):
-                return True
-        except ValueError:
-            continue  # one of them is a name
-    return False
 
 
 _PATH = "/callback"
