@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import product
@@ -34,6 +35,7 @@ from ybs.config.host import Host
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.tools.mcp import answers, connection, http, link
+from ybs.tools.mcp.settings import check_line, filled, server_of
 
 pytestmark = pytest.mark.integration
 
@@ -451,10 +453,29 @@ async def test_a_redirect_on_the_same_server_is_followed(tmp_path: Path):
     assert set(seen) == {"Bearer abc"}
 
 
+CLEAR = {"KEY": "k", "HOST": "far.example", "URL": "http://far.example/mcp"}
+
+
 async def test_keys_do_not_go_over_an_open_line(tmp_path: Path):
-    async with connected(tmp_path, "http://far.example/mcp", headers={"X-Key": "1"}) as held:
-        await held.one.settled()
-        assert held.one.problem.startswith("its headers would go over http://")
+    host = Host.of({**os.environ, **CLEAR})
+    for url, given, what in (
+        ("http://far.example/mcp", {"headers": {"X-Key": "1"}}, "its headers"),
+        ("http://far.example/mcp?key=${KEY}", {}, "a variable in its url"),
+        ("http://far.example/${KEY}/mcp", {}, "a variable in its url"),
+        ("${URL}?key=${KEY}", {}, "a variable in its url"),
+        ("http://${KEY}:x@far.example/mcp", {}, "the login in its url"),
+    ):
+        async with connected(tmp_path, url, host=host, **given) as held:
+            await held.one.settled()
+            assert held.one.problem.startswith(f"{what} would go over http://")
+
+
+@every_row(
+    "url", ["https://${HOST}/${KEY}", "http://${HOST}:80/mcp", "${URL}", "http://[::1]/${KEY}"]
+)
+def test_a_variable_may_go_over_a_line_that_nobody_reads_or_name_the_server(url: str):
+    server = server_of("demo", {"url": url})
+    check_line(server, filled(server, CLEAR))
 
 
 async def test_a_certificate_of_ones_own_authority_and_a_proxy_on_the_way(tmp_path: Path):

@@ -25,7 +25,7 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from ybs.config.addresses import is_loopback, origin_of, proxy_for
+from ybs.config.addresses import origin_of, proxy_for
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.sections import Network
@@ -40,7 +40,7 @@ from ybs.tools.mcp.answers import (
     check_target,
 )
 from ybs.tools.mcp.listed import cleaned
-from ybs.tools.mcp.settings import BadServer, Server
+from ybs.tools.mcp.settings import BadServer, Server, is_in_clear
 
 LOGIN_NEEDED: Final = "it wants you to log in first"
 _MOST_KEPT = 64_000
@@ -293,7 +293,6 @@ class HttpTransport:
         hide: Callable[[Sequence[str]], None],
         login: "BrowserLogin | None" = None,
     ) -> None:
-        check_address(server)
         self._server, self._host, self._network = server, host, network
         self._hide, self._login = hide, login
         self._stack = AsyncExitStack()
@@ -358,26 +357,13 @@ class HttpTransport:
 
     def _auth(self) -> Authorization | None:
         """Return what logs in; nothing where there is a key, or where everybody on the way could read the login."""
-        if self._server.has_key or _is_open(self._server.url):
+        if self._server.has_key or is_in_clear(self._server.url):
             return None
         return Authorization(self._server, self._host, self._hide, self._login)
 
 
 def _given(client: httpx2.AsyncClient, *_: Any, **__: Any) -> httpx2.AsyncClient:
     return client
-
-
-def check_address(server: Server) -> None:
-    """Raise BadServer where a key would go over an open line."""
-    if _is_open(server.url) and server.headers:
-        raise BadServer(
-            "its headers would go over http://, which everybody on the way can read; use https://"
-        )
-
-
-def _is_open(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 _PATH = "/callback"
