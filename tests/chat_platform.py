@@ -88,7 +88,7 @@ class ChatPlatform:
         self.files = dict[str, bytes]()
         #: Where a file is said to be, if not under its name.
         self.paths = dict[str, str]()
-        self.webhook = ""
+        self.webhook = self.webhook_secret = ""
         #: Whether updates come once more, and backwards.
         self.doubles = self.reorders = False
         self.polls = 0
@@ -387,7 +387,7 @@ class ChatPlatform:
         return {"file_id": ref, "file_unique_id": ref, "file_size": size, "file_path": path}
 
     def _on_set_webhook(self, arguments: dict[str, Any]) -> Any:
-        self.webhook = arguments["url"]
+        self.webhook, self.webhook_secret = arguments["url"], arguments["secret_token"]
         return True
 
     def _on_delete_webhook(self, arguments: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Which address `localhost` is taken for."""
+"""Which address `localhost` is taken for, and which proxy is on the way to one."""
 
 import os
 import socket
@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from rows import every_row
 from ybs.config import addresses
-from ybs.config.addresses import loopback_hosts, other_user_at
+from ybs.config.addresses import loopback_hosts, other_user_at, proxy_for
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: only Linux says who listens")
@@ -99,3 +100,45 @@ def test_the_system_writes_such_an_address_that_way(monkeypatch: pytest.MonkeyPa
             monkeypatch.setattr(addresses, "_PEOPLE", (range(2**32),))
             monkeypatch.setattr(os, "getuid", lambda: 54321)
             assert other_user_at("127.0.0.1", port) == name
+
+
+NEAR, FAR = "http://127.0.0.1:1/mcp", "https://mcp.example.com/mcp"
+OTHER = "http://proxy:1"
+
+
+@every_row(
+    "url, environ, proxy, expected",
+    [
+        (FAR, {}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER}, None, OTHER),
+        (FAR, {"https_proxy": "proxy:1"}, None, OTHER),
+        (FAR, {"HTTP_PROXY": OTHER}, None, None),
+        (FAR, {"ALL_PROXY": OTHER}, None, OTHER),
+        (FAR, {"HTTPS_PROXY": OTHER}, "http://own:2", "http://own:2"),
+        (NEAR, {"HTTP_PROXY": OTHER}, "http://own:2", None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "example.com"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "no_proxy": "a, .Example.com"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*.example.com"}, None, None),
+        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "ample.com,,10.0.0.0/8"}, None, OTHER),
+        ("http://10.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, None),
+        ("http://11.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, OTHER),
+        ("http://10.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "a 10.0.0.0/8"}, None, None),
+        ("http://[fd00::1]/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "[fd00::1]"}, None, None),
+        ("http://h:81/", {"HTTP_PROXY": OTHER, "NO_PROXY": "h:81"}, None, None),
+        ("http://h:82/", {"HTTP_PROXY": OTHER, "NO_PROXY": "h:81"}, None, OTHER),
+        (FAR, {"HTTPS_PROXY": "http://else:1", "https_proxy": OTHER}, None, OTHER),
+        (FAR, {"HTTPS_PROXY": OTHER, "https_proxy": ""}, None, None),
+    ],
+)
+def test_the_proxy_is_that_of_the_settings_or_of_the_environment(url, environ, proxy, expected):
+    assert proxy_for(url, environ, proxy) == expected
+
+
+def test_where_the_environment_names_no_proxy_those_of_macos_count(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": OTHER})
+    monkeypatch.setattr("urllib.request.proxy_bypass", lambda host: host == "near.example")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert proxy_for(FAR, {}) == OTHER
+    assert proxy_for("https://near.example/", {}) is None
+    assert proxy_for(FAR, {"NO_PROXY": "", "ALL_PROXY": "http://own:1"}) == "http://own:1"

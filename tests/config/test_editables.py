@@ -50,6 +50,19 @@ def test_one_of_which_there_is_none_or_a_second_is_not_loaded(source: Path):
             load(f"{name}:X")
 
 
+def test_what_is_not_installed_as_editable_finds_nothing_of_what_is(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+):
+    packages = source / "lib/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "made_whole.py").write_text("import made_by_model\nX = 3\n")
+    (source / "made_by_model.py").write_text("raise SystemExit")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(packages)])
+    with pytest.raises(ConfigError, match="No module named 'made_by_model'"):
+        load("made_whole:X")
+    assert editables.MAPPING == {}
+
+
 def test_one_that_fails_for_a_module_of_its_own_is_looked_for_once(source: Path):
     (source / "made_by_person.py").write_text("import made_by_person.missing")
     with pytest.raises(ConfigError, match="made_by_person"):

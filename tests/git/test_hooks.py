@@ -13,7 +13,7 @@ from ybs.core.errors import ToolError
 from ybs.git.client import Git
 from ybs.git.committer import Commit, Committer
 from ybs.git.consent import Consent
-from ybs.git.hooks import HookRun, digest_of, hooks_folder, hooks_in
+from ybs.git.hooks import HookFailed, HookRun, digest_of, hooks_folder, hooks_in
 
 pytestmark = [pytest.mark.integration, needs_git]
 
@@ -144,3 +144,15 @@ async def test_hooks_are_found_where_the_settings_say_and_only_those_that_run(pi
     assert digest_of([other, one]) != first
     other.chmod(0o644)
     assert hooks_in(pit.top / ".husky") == [one]
+
+
+def test_the_last_byte_of_a_long_hook_counts_and_one_that_is_too_large_is_not_run(tmp_path):
+    path, digests = tmp_path / "pre-commit", set[str]()
+    for end in (b"one", b"two"):
+        path.write_bytes(bytes(1_500_000) + end)
+        digests.add(digest_of([path]))
+    assert len(digests) == 2
+    with path.open("r+b") as file:
+        file.truncate(200_000_001)
+    with pytest.raises(HookFailed, match="the hook pre-commit has more than 200,000,000 bytes"):
+        digest_of([path])

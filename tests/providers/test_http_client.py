@@ -20,6 +20,7 @@ from ybs.core.errors import (
 from ybs.providers.http import plain_http
 from ybs.providers.http.client import HttpClient, Patience, host_of, open_transport, start_importing
 from ybs.providers.http.failures import BadRequest, NotServed, Site
+from ybs.providers.http.httpx_transport import HttpxTransport
 from ybs.providers.http.plain_http import PlainTransport
 from ybs.providers.wire.framing import DONE
 
@@ -499,8 +500,10 @@ def test_a_proxy_is_honoured_for_others_but_not_for_this_machine(monkeypatch: py
     near = open_transport("http://127.0.0.1:1", connect_seconds=1)
     far = open_transport("http://nas.example", connect_seconds=1)
     assert isinstance(near, PlainTransport)
-    assert not isinstance(far, PlainTransport)
-    assert far._uses_proxies
+    assert isinstance(far, HttpxTransport)
+    monkeypatch.setenv("NO_PROXY", ".example")
+    past = open_transport("http://nas.example", connect_seconds=1)
+    assert isinstance(past, PlainTransport)
 
 
 async def test_an_answer_that_fails_in_the_middle_names_its_request(serve, client_of):

@@ -23,7 +23,7 @@ async def connect(request):
         if request.param == "plain":
             opened.append(PlainTransport(url, connect_seconds=5))
         else:
-            opened.append(HttpxTransport(connect_seconds=5, uses_proxies=False))
+            opened.append(HttpxTransport(connect_seconds=5))
         return opened[-1]
 
     yield open_to
@@ -363,10 +363,10 @@ async def test_an_address_that_httpx2_refuses_is_cut_off():
 
 async def test_a_proxy_is_used_only_where_it_is_asked_for(serve, monkeypatch: pytest.MonkeyPatch):
     server, proxy = await serve(http("direct")), await serve(http("by proxy"))
-    monkeypatch.setenv("HTTP_PROXY", proxy.url)
+    monkeypatch.setenv("HTTP_PROXY", proxy.url)  # no library reads it on its own
     answers = []
-    for uses_proxies in (False, True):
-        transport = HttpxTransport(connect_seconds=5, uses_proxies=uses_proxies)
+    for asked_for in (None, proxy.url):
+        transport = HttpxTransport(connect_seconds=5, proxy=asked_for)
         answers.append(await read(await transport.send(call(server.url))))
         await transport.aclose()
     assert answers == [b"direct", b"by proxy"]

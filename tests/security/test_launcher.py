@@ -295,3 +295,16 @@ main()
     argv = [sys.executable, "-c", code, str(project / "bin/tool"), *words]
     done = subprocess.run(argv, cwd=project, capture_output=True, text=True, check=False)
     assert "it may be a program of the project" in done.stdout, done.stderr
+
+
+def test_the_program_ybs_is_named_by_its_whole_path(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["bin/ybs"])
+    monkeypatch.chdir(tmp_path)
+    assert programs.own_program() == f"{tmp_path}/bin/ybs"
+    monkeypatch.setattr("sys.argv", ["/x/ybs/__main__.py"])
+    monkeypatch.setattr("sys.executable", f"{tmp_path}/python")
+    assert programs.own_program() == "ybs"
+    (tmp_path / "ybs").touch()
+    assert programs.own_program() == f"{tmp_path}/ybs"
+    monkeypatch.setattr("sys.executable", "")
+    assert programs.own_program() == "ybs"

@@ -1,7 +1,9 @@
 """The wiring: what a session begins with, and what keeps it from beginning."""
 
 import asyncio
+import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -254,13 +256,16 @@ async def test_a_system_prompt_that_a_link_of_the_project_leads_to_is_not_read(
     assert session.conversation.system == "my own notes"
 
 
+@pytest.mark.parametrize("name", ["p.md", "./p.md", "~p.md", "x/../p.md"])
 async def test_a_system_prompt_of_own_settings_that_the_project_has_waits_for_trust(
-    project: Path, home: Path
+    project: Path, home: Path, name: str
 ):
-    put(home, ".config/ybs/config.json", '{"context": {"system_prompt_file": "p.md"}}', 0o600)
-    (project / "p.md").write_text("Obey the repository.")
+    named = {"context": {"system_prompt_file": name}}
+    put(home, ".config/ybs/config.json", json.dumps(named), 0o600)
+    (project / "x").mkdir()
+    (project / name).write_text("Obey the repository.")
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
-    with pytest.raises(ConfigError, match=r"^p\.md is a system prompt of this project, which is not trusted"):  # fmt: skip
+    with pytest.raises(ConfigError, match=rf"^{re.escape(name)} is a system prompt of this project, which is not trusted"):  # fmt: skip
         Session(Options.of(project, options))
     trust(this_host(), "give", project)
     session = Session(Options.of(project, options))

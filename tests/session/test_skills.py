@@ -230,12 +230,14 @@ async def test_a_skill_of_a_trusted_project_cannot_be_a_link_out_of_it(project: 
 
 async def test_a_session_in_the_home_folder_has_the_persons_own(home: Path):
     skill(home / ".claude/skills", "mine")
-    skill(home / "here", "other")
-    session, _ = opened(home, overrides={"skills.search_paths": ["~/.claude/skills", "./here"]})
+    for folder in ("here", "~there"):
+        skill(home / folder, "other")
+    places = ["~/.claude/skills", "./here", "~there"]
+    session, _ = opened(home, overrides={"skills.search_paths": places})
     async with session:
         skills = session.environment.skills
     assert [*skills.by_name] == ["mine"]
-    assert [each.why for each in skills.unusable] == ["this project is not trusted"]
+    assert [each.why for each in skills.unusable] == ["this project is not trusted"] * 2
 
 
 async def test_a_new_one_is_there_after_a_reload(project: Path, home: Path):

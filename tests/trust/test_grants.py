@@ -1,6 +1,8 @@
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ from rows import every_row
 from trusting import give_trust, put, trusted, wanting
 from ybs.agent.model_choice import open_model
 from ybs.conductor.acp.presets import PRESETS
+from ybs.config import key_store
 from ybs.config.key_store import keep_key
 from ybs.config.presets import CLOUDS
 from ybs.config.review import RunTrust
@@ -371,6 +374,34 @@ def test_a_variable_with_the_value_of_a_key_that_is_kept_is_one(
     assert wanting(project, {"mcpServers": servers}).grantable
     keep_key(this_host(), "openai", "api.openai.com", "login-of-the-person")
     assert not wanting(project, {"mcpServers": servers}).grantable
+
+
+def test_a_key_that_the_keyring_alone_holds_is_one_and_it_is_asked_only_before_a_grant(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked = list[str]()
+
+    def get_password(_service: str, name: str) -> str:
+        asked.append(name)
+        return "login-of-the-person"
+
+    ring = SimpleNamespace(set_password=lambda *_: None, get_password=get_password)
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    monkeypatch.setattr(key_store, "fetched", [])
+    monkeypatch.setenv("LOGIN", "login-of-the-person")
+    monkeypatch.setenv("OTHER", "what-is-no-key")
+    keep_key(this_host(), "openai", "api.openai.com", "login-of-the-person")
+    monkeypatch.setattr(key_store, "fetched", [])  # another process
+    servers = {"s": {"command": "x", "env": {"A": "${LOGIN}", "B": "${OTHER}"}}}
+    review = wanting(project, {"mcpServers": servers})
+    assert [each.name for each in review.grantable] == ["OTHER"]
+    servers = {"s": {"command": "x", "env": {"B": "${OTHER}"}}}
+    review = wanting(project, {"mcpServers": servers})
+    give(this_host(), review, review.variables)
+    asked.clear()
+    assert list(load(this_host(), folder=project).config.mcpServers) == ["s"]
+    wanting(project, {"mcpServers": {"s": {"command": "x", "env": {"B": "${UNSET_HERE}"}}}})
+    assert asked == []
 
 
 def test_a_setting_without_words_of_its_own_is_told_with_its_section():

@@ -144,11 +144,19 @@ def test_which_company_reads_the_words_is_asked_about_first(project: Path, write
     own = {"provider": "openrouter", "model": "anthropic/claude-sonnet-4.5"}
     write("user", json.dumps({"llm": own}))
     theirs = "deepseek/deepseek-chat-v3:free"
-    write("project", json.dumps({"llm": {"model": theirs, "timeout_seconds": 1}}))
+    write(
+        "project",
+        json.dumps(
+            {"llm": {"model": theirs, "timeout_seconds": 1}, "agent": {"retry_attempts": 0}}
+        ),
+    )
     loaded = load(this_host(), folder=project)
     assert loaded.config.llm.model == own["model"]
     assert loaded.config.llm.timeout_seconds == Config().llm.timeout_seconds
-    assert f"{NEEDS_TRUST}llm.model, llm.timeout_seconds" in loaded.warnings[0]
+    assert loaded.config.agent == Config().agent
+    assert (
+        f"{NEEDS_TRUST}llm.model, llm.timeout_seconds, agent.retry_attempts" in loaded.warnings[0]
+    )
     assert loaded.review is not None
     assert f"chooses the model {theirs}" in "\n".join(lines_of(loaded.review))
     give_trust(project)

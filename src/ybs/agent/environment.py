@@ -408,7 +408,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
 
         for name in self.config.skills.search_paths:
             path = self.host.expand(name, self.folder)
-            yield Folder(path, self.host.short(str(path)), not name.startswith(("~", "/")))
+            yield Folder(path, self.host.short(str(path)), not Host.is_whole(name))
         for name in PROJECT_SKILLS:
             yield Folder(self.folder / name, name, is_projects=True)
         for plugin in self.loaded.plugins:

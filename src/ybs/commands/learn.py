@@ -29,6 +29,7 @@ from ybs.learning.schedule import (
     systemd_units,
 )
 from ybs.learning.store import LearnedTasks, LearningStore
+from ybs.security.launcher import own_program
 from ybs.security.paths.opening import held
 from ybs.session.reply import Menu, MenuItem, Reply, Row, Table
 from ybs.session.session import Session
@@ -246,17 +247,15 @@ class RecurringTasks:
         """Note that something said again and again is not to be kept."""
         return Reply(text=f'"{self.statement(word)}" is not offered again.')
 
-    def schedule(
-        self, number: int, *, mode: str = "plan", with_cron: bool = False, program: str = "ybs"
-    ) -> Reply:
+    def schedule(self, number: int, *, mode: str = "plan", with_cron: bool = False) -> Reply:
         """Show the files, or the line for cron, that run a task's command by the clock. Raises YbsError."""
-        texts = self._schedule(number, mode=mode, with_cron=with_cron, program=program)
+        texts = self._schedule(number, mode=mode, with_cron=with_cron)
         lines = [line for name, text in texts.items() for line in (f"# {name}", text)]
         return Reply(text="\n".join(lines).rstrip())
 
-    def write_schedule(self, number: int, *, mode: str, program: str) -> Reply:
+    def write_schedule(self, number: int, *, mode: str) -> Reply:
         """Write the timer and the service of systemd. Raises YbsError and OSError."""
-        texts = self._schedule(number, mode=mode, with_cron=False, program=program)
+        texts = self._schedule(number, mode=mode, with_cron=False)
         folder = self._host.home / ".config/systemd/user"
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
@@ -288,11 +287,11 @@ class RecurringTasks:
     def _results(self) -> Path:
         return self._host.state_folder / "scheduled"
 
-    def _schedule(self, number: int, *, mode: str, with_cron: bool, program: str) -> dict[str, str]:
+    def _schedule(self, number: int, *, mode: str, with_cron: bool) -> dict[str, str]:
         name, folder, rhythm = self._planned_runs(number)
         result = self._results / f"{name}.md"
         result.parent.mkdir(parents=True, exist_ok=True)
-        command = (program, "--print", f"/{name}", "--mode", mode)
+        command = (own_program(), "--print", f"/{name}", "--mode", mode)
         task = ScheduledTask(name=name, folder=folder, command=command, result=result)
         return {"crontab -e": cron_line(task, rhythm)} if with_cron else systemd_units(task, rhythm)
 

@@ -1,9 +1,10 @@
-"""Read an address as all programs do, classify it (this machine, a home network, elsewhere), find its origin, to which keys are bound, and show it."""
+"""Read an address as all programs do, classify it (this machine, a home network, elsewhere), find its origin, to which keys are bound, the proxy before it, and show it."""
 
 import os
 import re
+import sys
 from binascii import b2a_base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -33,14 +34,6 @@ def parts_of(address: str, *, is_own: bool) -> SplitResult:
     if not is_own and ("@" in parts.netloc or not host.isascii() or _is_unclear_number(host)):
         raise ValueError("has a login, or letters or numbers that pass for others, before its path")
     return parts
-
-
-def is_clear(address: object) -> bool:
-    """Return whether a project's file may name an address; what is no text is another matter."""
-    try:
-        return not isinstance(address, str) or bool(parts_of(address, is_own=False))
-    except ValueError:
-        return False
 
 
 def origin_of(address: str) -> str:
@@ -91,6 +84,57 @@ def is_loopback(host: str) -> bool:
     if host in {"localhost", "::1"}:
         return True
     return _numbers(host)[:1] == [127] or host == "0.0.0.0"  # noqa: S104 - compared only
+
+
+def proxy_for(address: str, environ: Mapping[str, str], named: str | None = None) -> str | None:
+    """Return the proxy on the way to an address: the `named` one, else that of the environment, none for this machine.
+
+    Models and MCP servers are reached by it, and not by what a library makes of the variables. In lower case one counts first.
+    """
+    parts = urlsplit(address)
+    host = parts.hostname or ""
+    if is_loopback(host):
+        return None
+    if named:
+        return named
+    said = {name.lower(): environ[name] for name in sorted(environ) if _is_of_proxies(name)}
+    if not any(said.values()) and sys.platform == "darwin":
+        return _proxy_of_mac(parts)
+    if _goes_past(host, parts.port, said.get("no_proxy", "")):
+        return None
+    found = said.get(f"{parts.scheme}_proxy") or said.get("all_proxy")
+    return f"http://{found}" if found and "://" not in found else found
+
+
+def _is_of_proxies(name: str) -> bool:
+    return name.lower().endswith("_proxy")
+
+
+def _proxy_of_mac(parts: SplitResult) -> str | None:
+    """Return the proxy that macOS's settings name."""
+    from urllib.request import getproxies, proxy_bypass  # slow to load
+
+    return None if proxy_bypass(parts.netloc.rpartition("@")[2]) else getproxies().get(parts.scheme)
+
+
+def _goes_past(host: str, port: int | None, no_proxy: str) -> bool:
+    """Return whether `NO_PROXY` names a host: itself, with its port, a domain that it is in, or a network."""
+    for word in no_proxy.lower().replace(",", " ").split():
+        name = word.lstrip("*").lstrip(".")
+        if not name or f".{host}".endswith(f".{name}") or f".{host}:{port}".endswith(f".{name}"):
+            return True
+        if _is_within(host, word):
+            return True
+    return False
+
+
+def _is_within(host: str, network: str) -> bool:
+    from ipaddress import ip_address, ip_network  # slow to load; few have NO_PROXY
+
+    try:
+        return ip_address(host) in ip_network(network.strip("[]"), strict=False)
+    except ValueError:  # one of them is a name
+        return False
 
 
 #: The tables in which Linux says who listens where.

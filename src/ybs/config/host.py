@@ -157,6 +157,11 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
             return self.home.joinpath(*parts[1:])
         return folder.absolute() / path
 
+    @staticmethod
+    def is_whole(path: str) -> bool:
+        """Return whether a path of a setting means the same in every folder; any other one is the project's, and waits for trust in it."""
+        return path.startswith(("/", "~/"))
+
     def with_home(self, name: str) -> str:
         """Return the name with the home folder for a `~` before it; slashes at its end stay."""
         return f"{self.home}{name[1:]}" if name == "~" or name.startswith("~/") else name

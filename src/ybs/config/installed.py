@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ybs.config.editables import take_back
+from ybs.config import editables
 from ybs.core.errors import ConfigError
 
 _OWN = "ybs"
@@ -53,11 +53,15 @@ class EntryPoint(Struct, frozen=True, kw_only=True):
 
 
 def _imported(module: str) -> Any:
+    """Import a module. Where it lies in an editable install, what it needs is looked for there as well; what is installed as a whole finds nothing there."""
+    own = module.partition(".")[0]
     while True:
         try:
             return import_module(module)
         except ModuleNotFoundError as error:
-            if not (error.name and take_back(error.name)):
+            missing = (error.name or "").partition(".")[0]
+            is_beside = missing and own in (missing, *editables.MAPPING)
+            if not (is_beside and editables.take_back(missing)):
                 raise
 
 

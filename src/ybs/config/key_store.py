@@ -76,6 +76,14 @@ def keys_in_file(host: Host) -> list[str]:
     return keys + tokens
 
 
+def known_keys(host: Host, *, asks_keyring: bool) -> list[str]:
+    """Return the keys in the file and the tokens of logins, with those of the keyring: what came from it, or all, which takes its time."""
+    for name, key in _read(host).items() if asks_keyring else ():
+        if key == IN_KEYRING:
+            _from_keyring(name)
+    return [*keys_in_file(host), *fetched]
+
+
 def kept_keys(host: Host) -> tuple[list[str], list[str]]:
     """Return the keys in the file, which the person gave, and the tokens of logins, which are what a server likes."""
     kept = _read(host).values()

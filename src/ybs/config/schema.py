@@ -116,7 +116,8 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
     compaction_threshold: Share = 0.95
     """The share of the window at which older parts are compacted."""
     system_prompt_file: str | None = None
-    """A file whose text takes the place of the built-in prompt."""
+    """A file whose text takes the place of the built-in prompt. A relative path means one of the project, once you
+    trust that."""
     repo_map_tokens: Count = 1024
     """The size of the map of the project; 0 leaves it out."""
     max_tool_output_chars: Positive = 10_000
@@ -228,7 +229,8 @@ class SkillsSettings(Struct, frozen=True, kw_only=True):
     """The skills that the model gets."""
 
     search_paths: tuple[str, ...] = PERSONS_SKILLS
-    """Folders of your own in which skills are looked for."""
+    """Folders of your own in which skills are looked for; a relative path means one of the project, once you trust
+    that."""
     only: tuple[str, ...] = ()
     """The names of the skills to use; with none, all."""
 

@@ -24,7 +24,8 @@ AFTER_COMMIT, AFTER_CHECKOUT = "post-commit", "post-checkout"
 #: All that git itself runs for a commit.
 COMMIT_HOOKS = (*_NAMES, AFTER_COMMIT)
 _MOST_LINES = 12
-_MOST_BYTES = 1_000_000
+_MOST_BYTES = 200_000_000
+_PIECE = 1_000_000
 CONFINED = "It ran in the sandbox: no network, an empty home folder, the project read-only."
 
 
@@ -71,12 +72,16 @@ async def left_undone(git: "Git", names: Sequence[str]) -> str:
 
 
 def digest_of(hooks: Sequence[Path]) -> str:
-    """Return what changes with a hook's place or content. Raises OSError."""
+    """Return what changes with a hook's place or any byte of it. Raises OSError, and HookFailed for one that is too large to be read."""
     found = blake2b(digest_size=20)
     for path in hooks:
         with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        found.update(f"{path}\0{len(data)}\0".encode(errors="surrogateescape") + data)
+            size = os.fstat(file.fileno()).st_size
+            if size > _MOST_BYTES:
+                raise HookFailed(f"the hook {path.name} has more than {_MOST_BYTES:,} bytes")
+            found.update(f"{path}\0{size}\0".encode(errors="surrogateescape"))
+            while piece := file.read(_PIECE):
+                found.update(piece)
     return found.hexdigest()
 
 

@@ -150,6 +150,15 @@ def shell_command(command: str) -> list[str]:
     return [program, "--norc", "-c", command] if program else ["/bin/sh", "-c", command]
 
 
+def own_program() -> str:
+    """Return the program `ybs` by its whole path, for a line that others start it by: the one that runs, or the one beside ybs's own Python.
+
+    Where there is neither, its name: a path that is not whole would mean another program in each folder.
+    """
+    started, beside = Path(sys.argv[0]).absolute(), Path(sys.executable).parent / "ybs"
+    return str(started if started.name == "ybs" else beside if beside.is_file() else beside.name)
+
+
 def python(option: str, target: str, *words: str, options: Sequence[str] = ()) -> list[str]:
     """Return the command that runs a module (`option` is `-m`), a text (`-c`) or a file ("") with ybs's own Python.
 

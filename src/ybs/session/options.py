@@ -170,7 +170,7 @@ def read_prompt(options: Options, environment: ToolEnvironment) -> str:
 
 def _prompt_in(file: Path, named: str, environment: ToolEnvironment) -> str:
     """Read a system prompt; `named` is how the person's settings name it. Raises ConfigError, OSError and ValueError."""
-    is_projects = bool(named) and not named.startswith(("/", "~"))
+    is_projects = bool(named) and not Host.is_whole(named)
     if is_projects and not environment.trusts_project:
         remedies = (Remedy("trust_project"),)
         raise ConfigError(

@@ -16,7 +16,7 @@ from ybs.config.document import (
     visible,
 )
 from ybs.config.host import Host
-from ybs.config.key_store import keys_in_file
+from ybs.config.key_store import known_keys
 from ybs.config.layers import BLOCKED_PATHS
 from ybs.config.review import REPLACED, Item, ProjectFile, Review, RunTrust, VariableUse
 from ybs.config.schema import Config
@@ -82,12 +82,17 @@ class ProjectLayer:
         """Take the keys that the person's `own` files and all settings name away from what the project names; return warnings."""
         if self.review is None:
             return []
-        kept = keys_in_file(self._host) if self.review.variables else ()
-        keys = key_variables(tree, own, self._host.environ, kept)
+        keys = key_variables(tree, own, self._host.environ, self._kept_keys(self.review))
         self.review = replace(self.review, keys=keys, rules=rules_of(tree, own))
         if not self._is_trusted:
             return []
         return check_servers(tree, self.review)
+
+    def _kept_keys(self, review: Review) -> list[str]:
+        """Return the keys that the person saved, where a variable may hold one of them; those of the keyring only before a grant."""
+        uses, environ = review.variables, self._host.environ
+        waits = any(use.name in environ and use not in review.granted for use in uses)
+        return known_keys(self._host, asks_keyring=waits) if uses else []
 
     def lay_over(self, user: Tree) -> Tree:
         """Return the user's settings with the project's over them."""

@@ -26,15 +26,14 @@ INERT = {
     "ui.show_token_usage",
     "ui.stream_responses",
 }
-#: Taken over where the number is lower than the user's (no number means no limit). `llm.timeout_seconds` is not here: too short a time would
-#: send each turn on to the user's `llm.fallback`, or have it paid for again.
+#: Taken over where the number is lower than the user's (no number means no limit). `llm.timeout_seconds` and `agent.retry_attempts` are not here:
+#: too short a time, or too few tries, would send each turn on to the user's `llm.fallback`, or have it paid for again.
 ONLY_LOWER = {
     "llm.max_tokens",
     "context.max_tokens",
     "context.repo_map_tokens",
     "context.max_tool_output_chars",
     "agent.max_iterations",
-    "agent.retry_attempts",
     "agent.max_cost_usd",
     "agent.max_seconds",
     *("agents.max_parallel", "agents.max_steps", "agents.max_tokens"),

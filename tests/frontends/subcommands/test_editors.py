@@ -15,6 +15,7 @@ ENTRY = {"type": "custom", "command": "ybs", "args": ["acp"], "env": {}}
 @pytest.fixture(autouse=True)
 def argv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["pytest"])
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
 
 
 def test_all_are_shown_and_nothing_is_written(home: Path, capsys: pytest.CaptureFixture[str]):

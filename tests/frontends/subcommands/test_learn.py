@@ -72,6 +72,18 @@ def test_a_timer_is_shown_and_written_on_a_yes(home: Path, capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("project")
+@every_row("options", [["--cron"], []])
+def test_what_runs_by_the_clock_is_named_by_its_whole_path(
+    options: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    main(["learn"])
+    main(["learn", "accept", "1", "--yes"])
+    monkeypatch.setattr("sys.argv", ["./ybs"])  # the line enters the project, which may have one
+    assert main(["learn", "schedule", "1", *options]) == 0
+    assert f"{Path.cwd()}/ybs" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("project")
 def test_a_deleted_session_is_unlearned(home: Path):
     main(["learn"])
     file = home / ".local/state/ybs/learning.json"

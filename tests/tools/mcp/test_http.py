@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import product
@@ -34,7 +35,7 @@ from ybs.config.host import Host
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
 from ybs.tools.mcp import answers, connection, http, link
-from ybs.tools.mcp.http import proxy_for
+from ybs.tools.mcp.settings import check_line, filled, server_of
 
 pytestmark = pytest.mark.integration
 
@@ -53,7 +54,6 @@ async def test_a_real_server_in_both_generations_and_both_kinds_of_answers(
         assert held.one.problem == ""
         assert held.one.version >= "2026" if is_modern else held.one.version < "2026"
         assert [each.name for each in held.one.offer.tools] == ["add", "work", "grow", "headers"]
-        assert held.one.offer.instructions == "Use it."
         assert await held.call("add", a=2, b=3) == "5"
         assert await held.call("work") == "worked"
         assert ([] if is_json else ["half (1 of 2)\n", "all (2 of 2)\n"]) == HELD
@@ -453,37 +453,29 @@ async def test_a_redirect_on_the_same_server_is_followed(tmp_path: Path):
     assert set(seen) == {"Bearer abc"}
 
 
+CLEAR = {"KEY": "k", "HOST": "far.example", "URL": "http://far.example/mcp"}
+
+
 async def test_keys_do_not_go_over_an_open_line(tmp_path: Path):
-    async with connected(tmp_path, "http://far.example/mcp", headers={"X-Key": "1"}) as held:
-        await held.one.settled()
-        assert held.one.problem.startswith("its headers would go over http://")
-
-
-NEAR, FAR = "http://127.0.0.1:1/mcp", "https://mcp.example.com/mcp"
-OTHER = "http://proxy:1"
+    host = Host.of({**os.environ, **CLEAR})
+    for url, given, what in (
+        ("http://far.example/mcp", {"headers": {"X-Key": "1"}}, "its headers"),
+        ("http://far.example/mcp?key=${KEY}", {}, "a variable in its url"),
+        ("http://far.example/${KEY}/mcp", {}, "a variable in its url"),
+        ("${URL}?key=${KEY}", {}, "a variable in its url"),
+        ("http://${KEY}:x@far.example/mcp", {}, "the login in its url"),
+    ):
+        async with connected(tmp_path, url, host=host, **given) as held:
+            await held.one.settled()
+            assert held.one.problem.startswith(f"{what} would go over http://")
 
 
 @every_row(
-    "url, environ, proxy, expected",
-    [
-        (FAR, {}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER}, None, OTHER),
-        (FAR, {"https_proxy": "proxy:1"}, None, OTHER),
-        (FAR, {"HTTP_PROXY": OTHER}, None, None),
-        (FAR, {"ALL_PROXY": OTHER}, None, OTHER),
-        (FAR, {"HTTPS_PROXY": OTHER}, "http://own:2", "http://own:2"),
-        (NEAR, {"HTTP_PROXY": OTHER}, "http://own:2", None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "example.com"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "no_proxy": "a, .Example.com"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "*.example.com"}, None, None),
-        (FAR, {"HTTPS_PROXY": OTHER, "NO_PROXY": "ample.com,,10.0.0.0/8"}, None, OTHER),
-        ("http://10.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, None),
-        ("http://11.1.2.3/mcp", {"HTTP_PROXY": OTHER, "NO_PROXY": "10.0.0.0/8"}, None, OTHER),
-    ],
+    "url", ["https://${HOST}/${KEY}", "http://${HOST}:80/mcp", "${URL}", "http://[::1]/${KEY}"]
 )
-def test_the_proxy_is_that_of_the_settings_or_of_the_environment(url, environ, proxy, expected):
-    assert proxy_for(url, environ, Network(proxy=proxy)) == expected
+def test_a_variable_may_go_over_a_line_that_nobody_reads_or_name_the_server(url: str):
+    server = server_of("demo", {"url": url})
+    check_line(server, filled(server, CLEAR))
 
 
 async def test_a_certificate_of_ones_own_authority_and_a_proxy_on_the_way(tmp_path: Path):

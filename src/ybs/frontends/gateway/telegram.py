@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from secrets import token_urlsafe
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import urlencode
 
@@ -138,7 +139,6 @@ class _Settings(Struct, frozen=True):
     base_file_url: str = ""
     webhook_url: str = ""
     webhook_listen: str = "127.0.0.1:8443"
-    webhook_secret: str = ""
 
 
 def make_channel(name: str, section: Mapping[str, Any]) -> "Telegram":
@@ -149,8 +149,6 @@ def make_channel(name: str, section: Mapping[str, Any]) -> "Telegram":
     if not given.get("token", "").strip():
         raise BadSettingsError("there is no token: @BotFather on Telegram gives one")
     settings = _Settings(**given)
-    if settings.webhook_url and len(settings.webhook_secret) < 16:
-        raise BadSettingsError("a webhook needs a webhook_secret of 16 characters or more")
     for logger in ("httpx", "httpcore", "telegram"):  # they log addresses, which hold the token
         logging.getLogger(logger).setLevel(logging.WARNING)
     return Telegram(name, settings)
@@ -219,17 +217,19 @@ class Telegram:
         self.account = str(own["id"])
 
     async def _serve(self, take: Take, connected: Callable[[], None]) -> None:
+        """Receive updates by a webhook, with a secret of this run: while no gateway listens, another user of the machine may, and is sent the last one."""
+
         async def came(body: Any) -> None:
             await self._taken(body, take)
 
         from ybs.frontends.gateway.webhook import Webhook
 
-        settings = self._settings
-        async with Webhook(settings.webhook_listen, settings.webhook_secret, came):
+        settings, secret = self._settings, token_urlsafe(32)
+        async with Webhook(settings.webhook_listen, secret, came):
             await self._asked(
                 self._bot.set_webhook(
                     settings.webhook_url,
-                    secret_token=settings.webhook_secret,
+                    secret_token=secret,
                     allowed_updates=_UPDATES,
                     drop_pending_updates=False,
                 )

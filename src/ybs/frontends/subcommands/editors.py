@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +13,7 @@ from ybs.config.host import Host
 from ybs.config.tree import is_object
 from ybs.core.errors import ConfigError
 from ybs.frontends.headless.output import tell, write
+from ybs.security.launcher import own_program
 
 _COMMENT: Final = re.compile(r"\s+|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _NEOVIM: Final = """\
@@ -66,8 +66,7 @@ def editors_of(host: Host) -> dict[str, Editor]:
     """Return the editors that can have ybs, by the words that name them."""
     named = host.environ.get("XDG_CONFIG_HOME", "")
     config = Path(named) if named.startswith("/") else host.home / ".config"
-    program = Path(sys.argv[0])
-    command = str(program.absolute()) if program.name == "ybs" else "ybs"
+    command = own_program()
     entry: dict[str, Any] = {"command": command, "args": ["acp"], "env": {}}
     places = (host.home / ".emacs", host.home / ".emacs.d/init.el", config / "emacs/init.el")
     emacs = next((each for each in places if each.exists()), places[1])

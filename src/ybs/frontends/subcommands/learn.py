@@ -1,6 +1,5 @@
 """`ybs learn`: recurring tasks in saved sessions, and the commands or schedules made of them."""
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 from ybs.commands.learn import RecurringTasks, number_of, reason
@@ -64,19 +63,19 @@ def _accept(learning: RecurringTasks, number: int, arguments: "Namespace") -> in
 
 
 def _schedule(learning: RecurringTasks, number: int, arguments: "Namespace") -> int:
-    mode, program = arguments.mode or "plan", sys.argv[0]
+    mode = arguments.mode or "plan"
     if arguments.gateway:
         allow = tuple(arguments.allow)
         rights = f"in the mode {mode}" + (f" and with --allow {', '.join(allow)}" if allow else "")
         if not _is_agreed(f"Have the gateway run it, {rights}? [y/N] ", arguments):
             return _REFUSED
         return _print(learning.schedule_in_gateway(number, mode=mode, allow=allow))
-    _print(learning.schedule(number, mode=mode, with_cron=arguments.cron, program=program))
+    _print(learning.schedule(number, mode=mode, with_cron=arguments.cron))
     if not arguments.write or arguments.cron:
         return 0
     if not _is_agreed("Write these files? [y/N] ", arguments):
         return _REFUSED
-    return _print(learning.write_schedule(number, mode=mode, program=program))
+    return _print(learning.write_schedule(number, mode=mode))
 
 
 def _is_agreed(question: str, arguments: "Namespace") -> bool:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ybs.config.layers import PREFIX, path_of
 from ybs.frontends.terminal.session import TerminalSession
 from ybs.providers.registry import is_named_at_address
 from ybs.security.sandbox.launch import Launch
@@ -11,16 +12,22 @@ from ybs.session.status import Status
 async def run_subcommand(
     name: str, session: TerminalSession, *, using: str = "", has_input: bool = True
 ) -> int:
-    """Run a subcommand with the Python and the ybs of this process, for a session's folder and model; return its exit code."""
+    """Run a subcommand with the Python and the ybs of this process, for a session's folder and model; return its exit code.
+
+    The model goes by variables: its address may hold a login, and everybody on the machine sees the words of a command.
+    """
     from subprocess import DEVNULL
 
     from ybs.security.launcher import environ_away, python, start_in_loop
 
     host, folder = session.host, Path(session.status().folder)
-    model = _model_options(session) if name == "doctor" else []
-    words = python("-m", "ybs", *model, name, "--folder", str(folder), "--using", using)
+    environ = environ_away(host.environ, for_ybs=True)
+    if name == "doctor" and (model := _model_variables(session)):
+        others = {each: value for each, value in environ.items() if path_of(each) not in _OF_MODEL}
+        environ = {**others, **model}
+    words = python("-m", "ybs", name, "--folder", str(folder), "--using", using)
     process = await start_in_loop(
-        Launch(words, environ_away(host.environ, for_ybs=True)),
+        Launch(words, environ),
         stdin=None if has_input else DEVNULL,
         stdout=None,
         stderr=None,
@@ -29,19 +36,22 @@ async def run_subcommand(
     return await process.wait()
 
 
-def _model_options(session: TerminalSession) -> list[str]:
-    """Return the options that name the model in use; none where nobody chose one."""
+_OF_MODEL = ("llm", "provider"), ("llm", "model"), ("llm", "endpoint")
+
+
+def _model_variables(session: TerminalSession) -> dict[str, str]:
+    """Return the variables that name the model in use; none where nobody chose one."""
     llm, state = session.config.llm, session.status()
     is_as_begun = state.provider == (llm.provider or state.provider)
     endpoint = llm.endpoint if is_as_begun else None
     if not (endpoint or llm.provider):
-        return []
+        return {}
     is_alone = endpoint and not is_named_at_address(
         session.config
     )  # else it would be named with its provider
     provider = None if is_alone else state.provider
-    named = {"--provider": provider, "--model": state.model, "--endpoint": endpoint}
-    return [word for option, value in named.items() if value for word in (option, value)]
+    named = zip(_OF_MODEL, (provider, state.model, endpoint), strict=True)
+    return {f"{PREFIX}LLM__{name.upper()}": value for (_, name), value in named if value}
 
 
 def chosen_line(session: TerminalSession, state: Status) -> str:

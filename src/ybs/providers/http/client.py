@@ -16,7 +16,14 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from ybs.config.addresses import is_local, is_loopback, login_of, parts_of, shown_address
+from ybs.config.addresses import (
+    is_local,
+    is_loopback,
+    login_of,
+    parts_of,
+    proxy_for,
+    shown_address,
+)
 from ybs.core.errors import ConfigError, ModelError
 from ybs.core.leases import Lease, Leases
 from ybs.core.time_limits import time_limit
@@ -190,8 +197,8 @@ def open_transport(
     if _needs_httpx(endpoint, route):
         from ybs.providers.http.httpx_transport import HttpxTransport  # only for TLS and proxies
 
-        is_far = not is_loopback(host_of(endpoint))
-        return HttpxTransport(connect_seconds=connect_seconds, uses_proxies=is_far, route=route)
+        proxy = proxy_for(endpoint, environ, route.proxy)
+        return HttpxTransport(connect_seconds=connect_seconds, proxy=proxy, ca_file=route.ca_file)
     return PlainTransport(endpoint, connect_seconds=connect_seconds, unix_socket=route.unix_socket)
 
 
@@ -199,12 +206,8 @@ def _needs_httpx(endpoint: str, route: Route) -> bool:
     """Return whether the endpoint is reached by TLS or through a proxy."""
     if route.unix_socket is not None:
         return False
-    parts = urlsplit(endpoint)
-    if parts.scheme == "https":
-        return True
-    proxies = {"http_proxy", "all_proxy"}
-    has_proxy = any(name.lower() in proxies and value for name, value in environ.items())
-    return not is_loopback(parts.hostname or "") and (has_proxy or route.proxy is not None)
+    is_tls = urlsplit(endpoint).scheme == "https"
+    return is_tls or proxy_for(endpoint, environ, route.proxy) is not None
 
 
 def never_done() -> float | None:

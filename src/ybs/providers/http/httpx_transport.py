@@ -7,13 +7,11 @@ from importlib import import_module
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
-from ybs.providers.http.transport import CutOff, HttpRequest, Route, Unreachable, reason_of
+from ybs.providers.http.transport import CutOff, HttpRequest, Unreachable, reason_of
 
 if TYPE_CHECKING:
     import httpx2
 
-#: Mounted on nothing, these go before the proxies of the environment, whose certificates still count.
-_ALL_SCHEMES = ("all://", "http://", "https://")
 _importing: Thread | None = None
 
 
@@ -56,13 +54,13 @@ class HttpxResponse:
 
 
 class HttpxTransport:
-    """One httpx2.AsyncClient, made at the first call. `uses_proxies`: that of the route, or those of the environment."""
+    """One httpx2.AsyncClient, made at the first call, which goes through the `proxy`, whatever the environment says."""
 
     def __init__(
-        self, *, connect_seconds: float, uses_proxies: bool = True, route: Route | None = None
+        self, *, connect_seconds: float, proxy: str | None = None, ca_file: str | None = None
     ) -> None:
         self._connect_seconds = connect_seconds
-        self._uses_proxies, self._route = uses_proxies, route or Route()
+        self._proxy, self._ca_file = proxy, ca_file
         self._made: httpx2.AsyncClient | None = None
         self._making = Lock()
 
@@ -79,7 +77,7 @@ class HttpxTransport:
         try:
             client = self._client()
         except OSError as error:  # of the file, or of what stands in it
-            why = f"{self._route.ca_file}: {error.strerror or error}"
+            why = f"{self._ca_file}: {error.strerror or error}"
             raise Unreachable(f"TLS failed: network.ca_file cannot be used: {why}") from error
         try:
             request = client.build_request(
@@ -109,14 +107,14 @@ class HttpxTransport:
         import httpx2  # imported by now, and what it imports itself
 
         certificates = httpx2.create_ssl_context()
-        if self._route.ca_file:
-            certificates.load_verify_locations(self._route.ca_file)
+        if self._ca_file:
+            certificates.load_verify_locations(self._ca_file)
         return httpx2.AsyncClient(
             verify=certificates,
             # What a server sets for one session is not sent with the requests of another.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            proxy=self._route.proxy if self._uses_proxies else None,
+            proxy=self._proxy,
+            trust_env=False,
             timeout=httpx2.Timeout(None, connect=self._connect_seconds),
             limits=httpx2.Limits(keepalive_expiry=60),
-            mounts=None if self._uses_proxies else dict.fromkeys(_ALL_SCHEMES),
         )

@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
-from ipaddress import ip_address, ip_network
 from secrets import token_urlsafe
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
@@ -26,7 +25,7 @@ from mcp.shared.auth import (
 )
 from pydantic import BaseModel, ValidationError
 
-from ybs.config.addresses import is_loopback, origin_of
+from ybs.config.addresses import origin_of, proxy_for
 from ybs.config.host import Host
 from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.sections import Network
@@ -41,7 +40,7 @@ from ybs.tools.mcp.answers import (
     check_target,
 )
 from ybs.tools.mcp.listed import cleaned
-from ybs.tools.mcp.settings import BadServer, Server
+from ybs.tools.mcp.settings import BadServer, Server, is_in_clear
 
 LOGIN_NEEDED: Final = "it wants you to log in first"
 _MOST_KEPT = 64_000
@@ -294,7 +293,6 @@ class HttpTransport:
         hide: Callable[[Sequence[str]], None],
         login: "BrowserLogin | None" = None,
     ) -> None:
-        check_address(server)
         self._server, self._host, self._network = server, host, network
         self._hide, self._login = hide, login
         self._stack = AsyncExitStack()
@@ -338,7 +336,7 @@ class HttpTransport:
         except OSError as error:  # of the file, or of what stands in it
             why = error.strerror or error
             raise BadServer(f"network.ca_file, {network.ca_file}, cannot be used: {why}") from error
-        proxy = proxy_for(server.url, self._host.environ, network)
+        proxy = proxy_for(server.url, self._host.environ, network.proxy)
         try:
             wire = httpx2.AsyncHTTPTransport(verify=certificates, proxy=proxy)
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
@@ -359,55 +357,13 @@ class HttpTransport:
 
     def _auth(self) -> Authorization | None:
         """Return what logs in; nothing where there is a key, or where everybody on the way could read the login."""
-        if self._server.has_key or _is_open(self._server.url):
+        if self._server.has_key or is_in_clear(self._server.url):
             return None
         return Authorization(self._server, self._host, self._hide, self._login)
 
 
 def _given(client: httpx2.AsyncClient, *_: Any, **__: Any) -> httpx2.AsyncClient:
     return client
-
-
-def check_address(server: Server) -> None:
-    """Raise BadServer where a key would go over an open line."""
-    if _is_open(server.url) and server.headers:
-        raise BadServer(
-            "its headers would go over http://, which everybody on the way can read; use https://"
-        )
-
-
-def _is_open(url: str) -> bool:
-    parts = urlsplit(url)
-    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
-
-
-def proxy_for(url: str, environ: Mapping[str, str], network: Network) -> str | None:
-    """Return the proxy on the way to an address: that of the settings, else that of the environment, none for this machine."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if is_loopback(host):
-        return None
-    if network.proxy:
-        return network.proxy
-    given = {name.lower(): value for name, value in environ.items() if value}
-    if _goes_past(host, given.get("no_proxy", "")):
-        return None
-    found = given.get(f"{parts.scheme}_proxy") or given.get("all_proxy")
-    return f"http://{found}" if found and "://" not in found else found
-
-
-def _goes_past(host: str, no_proxy: str) -> bool:
-    """Return whether `NO_PROXY` names a host: itself, a domain that it is in, or a network."""
-    for word in filter(None, (each.strip().lower() for each in no_proxy.split(","))):
-        name = word.lstrip("*").lstrip(".")
-        if not name or host == name or host.endswith(f".{name}"):
-            return True
-        try:
-            if ip_address(host) in ip_network(word, strict=False):
-                return True
-        except ValueError:
-            continue  # one of them is a name
-    return False
 
 
 _PATH = "/callback"

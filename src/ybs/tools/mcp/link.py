@@ -102,7 +102,6 @@ class McpLink:
                     _resource(each) for each in resources if len(str(each.uri)) <= _MOST_ADDRESS
                 ),
                 prompts=tuple(_prompt(each) for each in prompts if len(each.name) <= _MOST_NAME),
-                instructions=cleaned(self._client.instructions or ""),
             ),
             [*self._left_out, *problems],
         )

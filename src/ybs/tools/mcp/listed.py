@@ -62,12 +62,11 @@ class ServerPrompt(Struct, frozen=True, kw_only=True):
 
 
 class ServerOffer(Struct, frozen=True, kw_only=True):
-    """All that a server offers; `instructions` are its own words about how to use it."""
+    """All of a server's offer that is used. Its instructions are not: what it says of its tools is approved, and no other words reach a model unasked."""
 
     tools: tuple[ListedTool, ...] = ()
     resources: tuple[Resource, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
-    instructions: str = ""
 
 
 def listed(name: str, description: str, schema: dict[str, Any], *, is_reading: bool) -> ListedTool:

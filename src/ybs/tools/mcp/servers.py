@@ -36,7 +36,7 @@ from ybs.tools.mcp.launching import alone, key_of, launch_bare, program_of, resi
 from ybs.tools.mcp.listed import ListedTool, ServerOffer, full_name
 from ybs.tools.mcp.pins import Pins
 from ybs.tools.mcp.replacing import ReplacedTool, wanted
-from ybs.tools.mcp.settings import BadServer, Server, filled, given, servers_in
+from ybs.tools.mcp.settings import BadServer, Server, check_line, filled, given, servers_in
 from ybs.tools.shell.orphans import CommandMark, token
 from ybs.tools.shell.watch import Watch
 from ybs.tools.toolbox import LocalToolbox
@@ -233,10 +233,12 @@ class Servers:
         return server.url
 
     def _filled(self, server: Server) -> Server:
-        """Return the server with variables in place of their names: for a program those that it starts with."""
+        """Return the server with variables in place of their names: for a program those that it starts with. Raises BadServer."""
         roots, is_program = self._workspace.roots, server.transport == "stdio"
         environ = self._start_of(server).environ if is_program else roots.host.environ
-        return filled(server, {**environ, **project_variables(roots.folder)})
+        ready = filled(server, {**environ, **project_variables(roots.folder)})
+        check_line(server, ready)
+        return ready
 
     def forget(self, server: Server) -> None:
         """Remove what is kept under a server's name: homes, its approval, the login. Raises ConfigError and OSError."""

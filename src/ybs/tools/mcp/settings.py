@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ybs.config.addresses import parts_of
+from ybs.config.addresses import is_loopback, parts_of
 from ybs.config.report import mask_address, mask_words
 from ybs.config.tree import is_list, is_object
 from ybs.config.variables import Unset, has_reference, project_variables, replace_references
@@ -377,6 +377,30 @@ def filled(server: Server, environ: Mapping[str, str]) -> Server:
         if told is None or (told[1] and urlsplit(ready.url).netloc != text(told[1])):
             raise BadServer("a variable in its url says more than a part of the name of its server")
     return ready
+
+
+def check_line(server: Server, ready: Server) -> None:
+    """Raise BadServer where a key would go over an open line to a server that is `ready`, by its entry: in a header or in its address."""
+    if not is_in_clear(ready.url):
+        return
+    told = _ORIGIN.match(server.url)
+    if ready.headers:
+        what = "its headers"
+    elif "@" in urlsplit(ready.url).netloc:
+        what = "the login in its url"
+    elif has_reference(server.url[told.end() :] if told else server.url):
+        what = "a variable in its url"
+    else:
+        return
+    raise BadServer(
+        f"{what} would go over http://, which everybody on the way can read; use https://"
+    )
+
+
+def is_in_clear(url: str) -> bool:
+    """Return whether everybody on the way to an address can read what is sent there."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 def secrets_in(section: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
