@@ -25,7 +25,7 @@ from ybs.checkpoints.states import (
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.bulk import is_cache
 from ybs.security.paths.opening import OpenEntry
-from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.path_text import above, lies_in
 from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
@@ -97,11 +97,9 @@ class Unkept:
 
     def at(self, path: str) -> tuple[str, State]:
         """Return what is not kept of a path, and where: itself, a folder that it lies in, or what lies in it; else the path."""
-        here = path
-        while here not in ("/", ""):
+        for here in (path, *above(path)):
             if here in self._states:
                 return here, self._states[here]
-            here = os.path.dirname(here)  # noqa: PTH120 - texts, many of them
         below = f"{path}/"
         within = (each for each in self._states.items() if each[0].startswith(below))
         is_walked = any(lies_in(path, folder) for folder in self._folders)

@@ -17,6 +17,7 @@ from ybs.config.host import Host
 from ybs.core.lazy import lazy
 from ybs.security.paths.folder_index import listed, names_in
 from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.path_text import above
 
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 50
@@ -262,12 +263,8 @@ def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
 
 def git_around(root: str) -> str:
     """Return the `.git` of the repository around the root, or the one that it would have."""
-    folder = root
-    while not os.path.lexists(f"{folder}/.git"):
-        folder, _, name = folder.rpartition("/")
-        if not name:
-            return f"{root}/.git"
-    return f"{folder}/.git"
+    own, *others = (f"{folder}/.git" for folder in (root, *above(root)))
+    return next(filter(os.path.lexists, (own, *others)), own)
 
 
 def _top(git: str) -> str:
