@@ -24,6 +24,15 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 Judge = Callable[[os.stat_result], None]
 
 
+def stamp_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return what tells a file from another one, and from itself once it was changed; its mode is first.
+
+    Anybody may set the time of its content, but nobody that of its last change of state (`st_ctime`).
+    """
+    which = status.st_mode, status.st_dev, status.st_ino
+    return *which, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 class OpenEntry:
     """An entry of an open folder: whatever is done to it is done in that folder, wherever it is moved to."""
 
