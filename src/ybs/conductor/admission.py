@@ -33,7 +33,8 @@ from ybs.security.paths.names import real_name, shown_name
 from ybs.security.paths.path_text import above, lies_in, quoted
 from ybs.security.paths.roots import Roots
 from ybs.security.paths.steps import steps
-from ybs.security.policy.policy import Ask, Deny, Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Ask, Deny, Policy
 from ybs.tools.calls.hooks import Judges
 from ybs.tools.reading.files import read_if_there
 

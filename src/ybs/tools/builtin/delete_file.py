@@ -16,7 +16,7 @@ from ybs.core.wording import plural
 from ybs.security.paths.names import remark_on_name, shown_name
 from ybs.security.paths.opening import OpenEntry, stamp_of
 from ybs.security.paths.path_text import path_of, quoted
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.changes import file_change, text_diff
 from ybs.tools.reading.files import failure, read_bytes
