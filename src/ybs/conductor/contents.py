@@ -202,12 +202,8 @@ class Copying:
             os.utime(descriptor, ns=(changed_ns, changed_ns))
 
     def _changed_ns(self, path: str) -> int:
-        original = path_in(self._roots.folder, path)
-        stamp = self._contents.known[original][0]
-        if stamp is not None:
-            return stamp[2]
         try:
-            return os.lstat(original).st_mtime_ns
+            return os.lstat(path_in(self._roots.folder, path)).st_mtime_ns
         except OSError:  # it has gone since
             return time_ns()
 
