@@ -80,7 +80,7 @@ class MapStore:
     """One open file. Methods raise what is in FAILURES."""
 
     def __init__(self, file: Path, stamp: str) -> None:
-        self._make(file)
+        private_file.make(file)
         self._at = sqlite3.connect(
             file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -89,18 +89,6 @@ class MapStore:
         except BaseException:
             self._at.close()
             raise
-
-    @staticmethod
-    def _make(file: Path) -> None:
-        """Make the file for its owner alone, or find it safe. Raises Unsafe and OSError."""
-        private_file.make_folder(file.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            os.close(os.open(file, flags, private_file.FILE_MODE))
-        except FileExistsError:
-            if found := private_file.open_to_read(file):
-                with found:
-                    os.fchmod(found.fileno(), private_file.FILE_MODE)
 
     def _prepare(self, stamp: str) -> None:
         run = self._at.execute

@@ -132,13 +132,7 @@ def _connect(name: str, *, is_uri: bool = False) -> sqlite3.Connection:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    private_file.make_folder(file.parent)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        os.close(os.open(file, flags, private_file.FILE_MODE))
-    except FileExistsError:
-        if found := private_file.open_to_read(file):
-            found.close()
+    private_file.make(file)
     return _prepared(_connect(str(file)))
 
 

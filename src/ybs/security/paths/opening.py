@@ -78,6 +78,18 @@ class OpenEntry:
         """Give this entry the place of the other one in one step. Raises OSError."""
         os.replace(self.name, other.name, src_dir_fd=self.folder, dst_dir_fd=other.folder)
 
+    @contextmanager
+    def replaced_by(self, name: str) -> Generator["OpenEntry"]:
+        """Give another entry of the folder, which takes this one's place in one step; none stays there where that fails."""
+        fresh = self.beside(name)
+        try:
+            yield fresh
+            fresh.replace(self)
+        except BaseException:
+            with suppress(OSError):
+                fresh.unlink()
+            raise
+
 
 @contextmanager
 def held(
