@@ -283,7 +283,7 @@ LATE_IMPORTS = {
     "conductor": 4,
     "compaction": 2,
     "frontends": 21,
-    "providers": 8,
+    "providers": 7,
     "security": 26,
     "session": 7,
     "tools": 39,

@@ -40,7 +40,7 @@ def from_json(data: bytes | str | Raw, kind: type[T]) -> T:
     return json.decode(data, type=decodable(kind))
 
 
-def object_in(data: bytes) -> dict[str, Any] | None:
+def object_in(data: bytes | Raw) -> dict[str, Any] | None:
     """Return the object that is written there as JSON; None for anything else."""
     try:
         return json.decode(data, type=dict[str, Any])
