@@ -26,6 +26,7 @@ from pathlib import Path
 from msgspec import Struct, msgpack
 
 from ybs.config import private_file
+from ybs.config.private_database import is_damage
 from ybs.repo_map.reading import Looks
 
 #: How long a process waits for another one; then it keeps what it has in memory.
@@ -62,18 +63,6 @@ class Damaged(Exception):
 
 #: What a file that somebody else wrote, or half of one, may lead to.
 FAILURES = (sqlite3.Error, ValueError, TypeError, OverflowError, Damaged)
-_NOT_NOW = frozenset(
-    {
-        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
-        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM),
-    }
-)
-
-
-def is_damage(error: Exception) -> bool:
-    """Return whether a file is damaged, and not just unusable now (locked, read-only, the disk is full)."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return not (isinstance(code, int) and code & 0xFF in _NOT_NOW)
 
 
 class MapStore:

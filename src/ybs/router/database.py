@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Final, Self, TypeAlias
 
 from ybs.config import private_file
+from ybs.config.private_database import is_damage
 from ybs.core.errors import YbsError
 
 #: Marks the file as the router's; `PRAGMA application_id`.
@@ -29,13 +30,6 @@ _TABLES: Final = (
     "reward REAL NOT NULL, weight REAL NOT NULL, PRIMARY KEY (decision, name))",
     "CREATE TABLE answers (arm TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, "
     "tokens REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (arm, kind))",
-)
-#: What SQLite says of a file that cannot be used now, though nothing is wrong with it.
-_NOT_NOW: Final = frozenset(
-    {
-        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
-        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM),
-    }
 )
 
 
@@ -117,12 +111,6 @@ class Database:
         """Let go of the file."""
         with self._lock:
             self._at.close()
-
-
-def is_damage(error: Exception) -> bool:
-    """Return whether a file is damaged, and not just unusable now (locked, read-only, the disk is full)."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return not (isinstance(code, int) and code & 0xFF in _NOT_NOW)
 
 
 def _connect(name: str, *, is_uri: bool = False) -> sqlite3.Connection:
