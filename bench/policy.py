@@ -12,7 +12,8 @@ from tree_sitter import Language, Node, Parser
 from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Policy
 
 MOST = 4
 

@@ -283,7 +283,7 @@ LATE_IMPORTS = {
     "conductor": 4,
     "compaction": 2,
     "frontends": 21,
-    "providers": 8,
+    "providers": 7,
     "security": 26,
     "session": 7,
     "tools": 39,
@@ -366,7 +366,8 @@ def test_a_policy_loads_the_shells_grammar_with_the_first_command_only() -> None
 from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Policy
 policy = Policy(SafetySettings(allow=("run_shell(ls *)",), ask=("read_file(.env)",)))
 def judge(name, effect, **subject):
     policy.decide(ToolCall(id="1", name=name), effect, Preview(title="x"), Subject(**subject))

@@ -18,7 +18,8 @@ from ybs.core.errors import ProviderDown
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
 from ybs.providers import reachable as reach
-from ybs.security.policy.policy import Ask, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Ask
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents

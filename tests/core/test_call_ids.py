@@ -44,7 +44,9 @@ async def test_agents_whose_providers_give_the_same_ids_have_other_ones():
 
 
 async def test_pieces_message_call_and_result_have_one_id():
-    agent, told = agent_of(CallIds(["x-call_1"]), "x")
+    ids = CallIds()
+    ids.reserve(["x-call_1"])
+    agent, told = agent_of(ids, "x")
     await agent.run(UserMessage.of("go"))
     wanted = ["x-call_1_2", "x-other"]
     assert list(dict.fromkeys(each.id for each in told.of(ToolCallStreamed))) == wanted

@@ -1,11 +1,12 @@
-"""Types that several threads begin to use at once."""
+"""Types that several threads begin to use at once, and JSON that may be anything."""
 
 import subprocess
 import sys
 
 import pytest
 
-from ybs.core.decoding import decodable
+from rows import every_row
+from ybs.core.decoding import decodable, object_in
 
 #: Two threads come to a Struct, of which msgspec has looked at one field when it lets the other thread go on.
 PROGRAM = """
@@ -49,3 +50,15 @@ def test_a_type_is_returned_as_it_is_and_what_cannot_be_decoded_is_refused():
     assert decodable(int) is int
     with pytest.raises(TypeError):
         decodable(dict[int, str] | dict[str, int])
+
+
+@every_row(
+    ("data", "found"),
+    [(b'{"a": [1]}', {"a": [1]}), (b"[1]", None), (b'{"a"', None), (b'{"\xff": 1}', None)],
+)
+def test_only_an_object_is_one(data: bytes, found: object):
+    assert object_in(data) == found
+
+
+def test_json_that_is_too_deep_is_no_object():
+    assert object_in(b'{"a":' * 100_000) is None

@@ -12,6 +12,7 @@ from ybs.git import moves as git_moves
 from ybs.git.client import Git, StatusLine
 from ybs.git.hardening import GitError
 from ybs.git.moves import bring_back, take_back
+from ybs.security.paths.repository import Repository
 
 pytestmark = [pytest.mark.integration, needs_git]
 
@@ -284,7 +285,7 @@ async def test_without_git_it_says_so(pit: Sandpit, monkeypatch: pytest.MonkeyPa
 
 
 async def test_settings_that_vanish_are_an_error(pit: Sandpit, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("ybs.git.client._stamp", lambda _: Path("/nowhere").stat())
+    monkeypatch.setattr(Repository, "config_files", [Path("/nowhere")])
     with pytest.raises(GitError, match="cannot be used in"):
         await Git(this_host().environ, pit.top).look()
 

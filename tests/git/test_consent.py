@@ -9,7 +9,7 @@ import pytest
 
 from hosts import this_host
 from rows import every_row
-from ybs.git.consent import CommitWish, Consent, _Answer, answers, forget, keep, recall
+from ybs.git.consent import CommitWish, Consent, _Answer, forget, keep, recall
 from ybs.trust.place import made_at, place_of
 
 
@@ -72,7 +72,7 @@ async def test_the_person_is_asked_once_for_a_repository(said: bool, here: Path,
     person = Person(said)
     for _ in range(2):  # sessions
         consent = Consent(this_host(), "ask", ask=person)
-        assert consent.is_possible(here) in (said, not answers(this_host()))
+        assert consent.is_possible(here) in (said, recall(this_host(), here) is None)
         assert await consent.given(here, (), "") == said
         assert await consent.given(here, (), "") == said
     assert person.asked == [CommitWish(repository=here)]
@@ -106,17 +106,14 @@ async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project(here: P
     assert person.asked[1:] == [CommitWish(repository=here, hooks=hooks, are_new=True)] * 2
 
 
-def test_answers_are_listed_forgotten_and_private_and_damaged_ones_are_none(
+def test_answers_are_forgotten_and_private_and_damaged_ones_are_none(
     monkeypatch, here: Path, there: Path
 ):
-    assert answers(this_host()) == []
     keep(this_host(), there, may_commit=True)
     keep(this_host(), here, may_commit=False)
-    assert [answer.repository for answer in answers(this_host())] == [str(here), str(there)]
     files = sorted((this_host().state_folder / "commits").iterdir())
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     files[0].write_text("{")
-    assert len(answers(this_host())) == 1
     assert None in (recall(this_host(), here), recall(this_host(), there))
     files[0].write_bytes(files[1].read_bytes())  # moved there from another place
     assert None in (recall(this_host(), here), recall(this_host(), there))

@@ -18,7 +18,7 @@ from ybs.core.errors import (
     RateLimited,
 )
 from ybs.providers.http import plain_http
-from ybs.providers.http.client import HttpClient, Patience, host_of, open_transport, start_importing
+from ybs.providers.http.client import HttpClient, Patience, host_of, open_transport
 from ybs.providers.http.failures import BadRequest, NotServed, Site
 from ybs.providers.http.httpx_transport import HttpxTransport
 from ybs.providers.http.plain_http import PlainTransport
@@ -480,15 +480,9 @@ def test_patience_fits_the_distance():
     assert (far.connect, far.first, far.later) == (10, 90, 90)
 
 
-def test_plain_http_needs_no_httpx2_and_tls_does(monkeypatch: pytest.MonkeyPatch):
+def test_plain_http_needs_no_httpx2_and_tls_does():
     from ybs.providers.http import httpx_transport
 
-    asked = []
-    monkeypatch.setattr(httpx_transport, "start_importing", lambda: asked.append(1))
-    start_importing("http://127.0.0.1:1/v1")
-    assert asked == []
-    start_importing("https://api.example.com")
-    assert asked == [1]
     assert isinstance(open_transport("http://10.0.0.1", connect_seconds=1), PlainTransport)
     assert isinstance(
         open_transport("https://127.0.0.1", connect_seconds=1), httpx_transport.HttpxTransport

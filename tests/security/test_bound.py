@@ -16,8 +16,9 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question
 from ybs.security.paths.roots import OutsideRoots, Roots
 from ybs.security.policy.bound import Bound, BoundMode
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
 from ybs.trust.project_rules import ProjectRules
 
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -6,7 +6,8 @@ from security.corpus.judging import differences
 from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Allow, Ask, Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Allow, Ask, Policy
 
 
 def run(policy: Policy, command: str) -> object:

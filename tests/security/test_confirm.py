@@ -16,8 +16,9 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
 from ybs.core.threads import in_thread
 from ybs.security.paths.roots import OutsideRoots, Roots
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate, Wish
-from ybs.security.policy.policy import Allow, Deny, Policy, Subject
+from ybs.security.policy.policy import Allow, Deny, Policy
 
 YES, NO = Answer(is_allowed=True), Answer(is_allowed=False, reason="use make")
 ALWAYS = Answer(is_allowed=True, is_for_session=True)

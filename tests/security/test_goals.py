@@ -4,7 +4,8 @@ from rows import every_row
 from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Allow, Ask, Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Allow, Ask, Policy
 
 COVERED = [
     ("tox *", "tox -q"),

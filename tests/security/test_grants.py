@@ -14,16 +14,8 @@ from ybs.config.schema import SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import (
-    Allow,
-    Ask,
-    Case,
-    Decision,
-    Deny,
-    Policy,
-    Sandboxing,
-    Subject,
-)
+from ybs.security.policy.case import Case, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Sandboxing
 
 
 def run(policy: Policy, command: str, folder: str = "") -> Decision:

@@ -12,7 +12,8 @@ from ybs.config.schema import Mode, SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.security.policy.policy import NETWORK, OUTSIDE, Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.case import NETWORK, OUTSIDE, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
 from ybs.security.policy.rules import PolicyRule
 
 MODES: tuple[Mode, ...] = ("ask", "accept-edits", "auto", "plan", "deny", "bypass")

@@ -7,8 +7,9 @@ from ybs.config.schema import SafetySettings
 from ybs.core.events import ConfirmationAnswered, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
 from ybs.security.policy.rules import PolicyRule, PolicyRules
 from ybs.trust.project_rules import ProjectRules
 

@@ -8,8 +8,9 @@ from security.corpus.judging import decide
 from ybs.config.schema import SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Effect, Preview, Question
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Allow, Ask, Policy, Sandboxing, Subject
+from ybs.security.policy.policy import Allow, Ask, Policy, Sandboxing
 
 
 async def remedies_of(name: str, effect: Effect, subject: Subject) -> list[tuple[str, str]]:

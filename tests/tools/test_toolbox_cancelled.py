@@ -12,8 +12,9 @@ from ybs.core.hooks import CallHook
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.schema import schema_of
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Policy, Subject
+from ybs.security.policy.policy import Policy
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import ReadOnlyRun
 from ybs.tools.toolbox import LocalToolbox

@@ -14,8 +14,9 @@ from ybs.config.schema import SafetySettings
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import ToolOutput
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Policy, Subject
+from ybs.security.policy.policy import Policy
 from ybs.tools import toolbox
 from ybs.tools.calls import supervise
 from ybs.tools.toolbox import LocalToolbox

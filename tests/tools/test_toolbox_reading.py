@@ -11,7 +11,7 @@ from ybs.core.errors import Refused, ToolError
 from ybs.core.hooks import CallHook, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Effect, Question, ToolOutput
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 
 
 class Runner(Odd):

@@ -157,6 +157,11 @@ def walked(roots: Roots) -> Sequence[Path]:
     project, folders = roots.folder, roots.folders
     if any(project.is_relative_to(folder) for folder in folders):
         folders = (project, *(each for each in folders if not project.is_relative_to(each)))
+    return outermost(folders)
+
+
+def outermost(folders: Iterable[Path]) -> list[Path]:
+    """Return the folders without those that lie in another one."""
     found: list[Path] = []
     for folder in sorted(folders):  # a folder comes before what is in it
         if not any(folder.is_relative_to(other) for other in found):

@@ -169,11 +169,6 @@ class PromptContext(Guard):
         return self._mapper
 
     @property
-    def has_mapper(self) -> bool:
-        """Whether a map was prepared or asked for."""
-        return self._mapper is not None
-
-    @property
     def map_guard(self) -> "MapGuard":
         """What says the map."""
         if self._map_guard is None:

@@ -295,20 +295,15 @@ class Restoring:
                 _set_mode(place, target.mode)
                 return
             # Another name of the same file may lie outside: it keeps what it has.
-            fresh = place.beside(f".ybs-undo-{digest_of(os.fsencode(place.name))[:16]}.tmp")
+            name = f".ybs-undo-{digest_of(os.fsencode(place.name))[:16]}.tmp"
             with suppress(FileNotFoundError):
-                fresh.unlink()  # an undo that was killed left it
-            try:
+                place.beside(name).unlink()  # an undo that was killed left it
+            with place.replaced_by(name) as fresh:
                 if target.kind == "link":
                     os.symlink(real_name(target.target), fresh.name, dir_fd=fresh.folder)
                 else:
                     self._write(fresh, status, target)
                 self._check(path)
-                fresh.replace(place)
-            except BaseException:
-                with suppress(OSError):
-                    fresh.unlink()
-                raise
 
     def _write(self, place: OpenEntry, old: os.stat_result | None, target: State) -> None:
         data = self._get(target.digest)

@@ -24,8 +24,8 @@ from ybs.checkpoints.states import (
 )
 from ybs.core.errors import Refused, YbsError
 from ybs.security.paths.bulk import is_cache
-from ybs.security.paths.opening import OpenEntry
-from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.opening import OpenEntry, stamp_of
+from ybs.security.paths.path_text import above, lies_in
 from ybs.security.paths.roots import Roots
 
 MOST_PATHS = 50_000
@@ -81,7 +81,7 @@ class Snapshot:
     def kept(self, path: str, status: os.stat_result) -> State | None:
         """Return what was kept of a path that is as it was; None where that is not known."""
         known = self.known.get(path)
-        return known[1] if known is not None and known[0] == _stamp(status) else None
+        return known[1] if known is not None and known[0] == stamp_of(status) else None
 
     def has_room_for(self, path: str) -> bool:
         """Return whether what stands at the path now is kept too, however much else there is."""
@@ -97,11 +97,9 @@ class Unkept:
 
     def at(self, path: str) -> tuple[str, State]:
         """Return what is not kept of a path, and where: itself, a folder that it lies in, or what lies in it; else the path."""
-        here = path
-        while here not in ("/", ""):
+        for here in (path, *above(path)):
             if here in self._states:
                 return here, self._states[here]
-            here = os.path.dirname(here)  # noqa: PTH120 - texts, many of them
         below = f"{path}/"
         within = (each for each in self._states.items() if each[0].startswith(below))
         is_walked = any(lies_in(path, folder) for folder in self._folders)
@@ -155,7 +153,7 @@ class Scanner:
                 continue
             path = folder + place.name
             has_room = path not in snapshot.ignored or self._has_room(status)
-            if (old := known.get(path)) is not None and old[0] == _stamp(status):
+            if (old := known.get(path)) is not None and old[0] == stamp_of(status):
                 snapshot.known[path] = old
                 continue
             if not has_room:
@@ -187,7 +185,7 @@ class Scanner:
             is_file = not stat.S_ISDIR(status.st_mode)
             if is_newer(status, snapshot.since_ns):
                 snapshot.fresh.add(path)
-            snapshot.known[path] = (_stamp(status) if is_settled and is_file else None), state
+            snapshot.known[path] = (stamp_of(status) if is_settled and is_file else None), state
             if state.kind == "folder" and not _is_open(place):
                 snapshot.left_out.add(path)
 
@@ -206,12 +204,6 @@ def _status(place: OpenEntry) -> os.stat_result | None:
     with suppress(OSError):  # no right to enter its folder
         return place.status()
     return None
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    """Return what changes with a file. The time of its last change of state is nobody's to set."""
-    times = status.st_mtime_ns, status.st_ctime_ns
-    return status.st_mode, status.st_size, *times, status.st_ino
 
 
 def is_newer(status: os.stat_result, since_ns: int) -> bool:

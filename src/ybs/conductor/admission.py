@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from ybs.checkpoints.states import ABSENT, Change, State, digest_of, state_at
-from ybs.conductor.contents import lies_below, path_in, plain
+from ybs.conductor.contents import path_in, plain
 from ybs.conductor.differences import MOST_SHOWN_BYTES, Differences, is_made_executable
 from ybs.conductor.merging import Clash
 from ybs.conductor.origin import ParentProject
@@ -30,10 +30,11 @@ from ybs.security.paths.autorun import part_of
 from ybs.security.paths.git_names import plain as plain_name
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import real_name, shown_name
-from ybs.security.paths.path_text import lies_in, quoted
+from ybs.security.paths.path_text import above, lies_in, quoted
 from ybs.security.paths.roots import Roots
 from ybs.security.paths.steps import steps
-from ybs.security.policy.policy import Ask, Deny, Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Ask, Deny, Policy
 from ybs.tools.calls.hooks import Judges
 from ybs.tools.reading.files import read_if_there
 
@@ -179,7 +180,7 @@ class Admission:
             change
         ) in changes:  # what is written below a link of the project is judged by where that leads
             was_link = (change.before.kind, change.after.kind) == ("link", "folder")
-            if was_link and any(lies_below(path, [change.path]) for path in found):
+            if was_link and any(lies_in(path, change.path) for path in found):
                 found[change.path] = Clash(
                     "it is a link in the project, and what is in it now was refused"
                 )
@@ -323,10 +324,10 @@ class MergedLinks:
         passed: dict[str, frozenset[tuple[str, str]]] = {path: frozenset()}
         names = [path]
         for name in names:
-            for above in _way_up(name):
-                rest = name[len(above) :].strip("/")
-                for place in (*self._new.get(above, ()), *self._old.get(above, ())):
-                    other, way = "/".join(filter(None, (place, rest))), (above, place)
+            for folder in (name, *above(name)):
+                rest = name[len(folder) :].strip("/")
+                for place in (*self._new.get(folder, ()), *self._old.get(folder, ())):
+                    other, way = "/".join(filter(None, (place, rest))), (folder, place)
                     if way not in passed[name] and other not in passed:
                         passed[other] = passed[name] | {way}
                         names.append(other)
@@ -349,14 +350,6 @@ def _below(folder: Path, paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
         if lies_in(path, str(folder)):
             yield path[len(path_in(folder, "")) :]
-
-
-def _way_up(path: str) -> Iterator[str]:
-    """Yield a relative path, the folders that it lies in, and an empty one."""
-    yield path
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def texts_after(given: Mapping[str, Any], path: Path, roots: Roots) -> set[str]:

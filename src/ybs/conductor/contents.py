@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -68,16 +68,6 @@ def plain(state: State) -> State:
     """Return a state without the rights that are nobody's to hand on."""
     mode = state.mode & _RIGHTS
     return state if mode == state.mode else replace(state, mode=mode)
-
-
-def lies_below(path: str, tops: Iterable[str]) -> bool:
-    """Return whether a path is one of these or lies in one."""
-    found = set(tops)
-    while path:
-        if path in found:
-            return True
-        path = os.path.dirname(path)  # noqa: PTH120 - texts, many of them
-    return False
 
 
 def _below(top: str) -> Callable[[str], str]:
@@ -212,12 +202,8 @@ class Copying:
             os.utime(descriptor, ns=(changed_ns, changed_ns))
 
     def _changed_ns(self, path: str) -> int:
-        original = path_in(self._roots.folder, path)
-        stamp = self._contents.known[original][0]
-        if stamp is not None:
-            return stamp[2]
         try:
-            return os.lstat(original).st_mtime_ns
+            return os.lstat(path_in(self._roots.folder, path)).st_mtime_ns
         except OSError:  # it has gone since
             return time_ns()
 

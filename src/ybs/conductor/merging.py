@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from ybs.checkpoints.planning import RestoreStep, plan
 from ybs.checkpoints.states import ABSENT, Change, State
-from ybs.conductor.contents import Contents, lies_below, path_in, plain
+from ybs.conductor.contents import Contents, path_in, plain
 from ybs.core.wording import listed, plural
 from ybs.security.paths.git_names import repository_on_the_way
+from ybs.security.paths.path_text import lies_in_one
 from ybs.security.paths.roots import Roots
 
 _SPECIAL_RIGHTS = 0o7000
@@ -47,14 +48,14 @@ def changes_in(
             look_at(path)
         )  # gone, or not listed, such as a pipe, or in a bulk folder
     outside = set(shown)
-    bulk = [path for path in now.bulk if not lies_below(path, outside)]
+    bulk = [path for path in now.bulk if not lies_in_one(path, outside)]
     changes: list[Change] = []
     left = [f"{path}/" for path in bulk]
     for path in sorted(found):
         before, after = base.get(path, ABSENT), found[path]
-        if before == after or lies_below(path, outside):
+        if before == after or lies_in_one(path, outside):
             continue
-        is_in_bulk = lies_below(path, bulk)
+        is_in_bulk = lies_in_one(path, bulk)
         if path not in named and (is_in_bulk or path in now.ignored):
             left += [path] if after.kind != "folder" and not is_in_bulk else []
             continue
@@ -168,12 +169,12 @@ def spread_clashes(changes: Sequence[Change], clashes: dict[str, Clash]) -> None
     """Have what lies below a clash be one, too, and what was moved to one: of a folder and of a move all is merged, or nothing."""
     count = -1
     while count != len(clashes):
-        count, tops = len(clashes), list(clashes)
+        count = len(clashes)
         kept_out = {_held(change.after) for change in changes if change.path in clashes} - {None}
         for change in changes:
             if change.path in clashes:
                 continue
-            if lies_below(change.path, tops):
+            if lies_in_one(change.path, clashes):
                 clashes[change.path] = Clash("what lies above it was not merged")
             elif _held(change.before) in kept_out and change.after.kind in ("absent", "folder"):
                 clashes[change.path] = Clash("it was moved to where it could not be merged")

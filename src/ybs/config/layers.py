@@ -170,7 +170,7 @@ class _Loading:
         self._add_own("user", self._open(self.host.user_config_file))
         self._add_own("home", self._open(home_file))
         project_file = folder.absolute() / paths.PROJECT_FILE
-        if not _is_same_file(project_file, home_file):
+        if not paths.is_same(project_file, home_file):
             self._add_project(project_file)
         known = [document.source for document in self.own_documents]
         self.warnings += unread(project_file.parent, home_file.parent, known)
@@ -372,13 +372,6 @@ def _open_asked_for(path: Path) -> SettingsDocument:
     if document is None:
         raise ConfigError(f"{visible(str(path))}: the requested configuration file does not exist")
     return document
-
-
-def _is_same_file(one: Path, other: Path) -> bool:
-    try:
-        return one == other or one.samefile(other)
-    except (OSError, ValueError):
-        return False
 
 
 PREFIX = "YBS_"

@@ -1,6 +1,8 @@
 """The names of ybs's files in a project, and of the one that counts for everybody on the machine."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -56,6 +58,16 @@ TOOLCHAINS: Final = (
 
 #: How the file ends that describes a tool beside its program.
 SIDECAR: Final = ".tool.json"
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file or folder, however they are spelled; one that is missing is where its links lead."""
+    with suppress(ValueError):  # it is no path
+        try:
+            return one.samefile(other)
+        except OSError:
+            return os.path.realpath(one) == os.path.realpath(other)
+    return False
 
 
 def sidecar_of(program: str, is_there: Callable[[str], bool]) -> str:

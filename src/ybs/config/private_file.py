@@ -61,6 +61,17 @@ def open_to_read(path: Path) -> BinaryIO | None:
     return open(handle, "rb")  # noqa: PTH123 - opened by descriptor
 
 
+def make(path: Path) -> None:
+    """Make an empty file, or find one that is safe. Raises Unsafe and OSError."""
+    make_folder(path.parent)
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE, FILE_MODE))
+    except FileExistsError:
+        if found := open_to_read(path):
+            with found:
+                os.fchmod(found.fileno(), FILE_MODE)
+
+
 def replace(path: Path, data: bytes | Iterable[bytes], *, waits: bool = True) -> None:
     """Write a file in one step: a reader sees the old or the new, never a part. Raises Unsafe and OSError.
 

@@ -40,16 +40,10 @@ def write_focus(folder: Path, text: str) -> None:
     data = f"{text.strip()}\n".encode("utf-8", "replace")
     with _place(folder, makes=True) as place:
         _keep_untracked(folder.resolve() / FOCUS_FILE)
-        fresh = place.beside(f".FOCUS.md.{os.urandom(6).hex()}")
-        handle = fresh.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
+        with place.replaced_by(f".FOCUS.md.{os.urandom(6).hex()}") as fresh:
+            handle = fresh.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL)
             with open(handle, "wb") as file:  # noqa: PTH123 - opened by descriptor
                 file.write(data)
-            fresh.replace(place)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                fresh.unlink()
-            raise
 
 
 def clear_focus(folder: Path) -> bool:

@@ -16,8 +16,8 @@ from ybs.core.wrapper import ModelWrapper
 class CallIds:
     """The ids that the calls of one session have had."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = set(taken)
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
         self._counts: dict[str, int] = {}
 
     def reserve(self, ids: Iterable[str]) -> None:

@@ -7,7 +7,7 @@ finds it half done, and the process ends with a segmentation fault (msgspec 0.22
 from threading import RLock
 from typing import Any, TypeVar, overload
 
-from msgspec import Raw, json
+from msgspec import DecodeError, Raw, json
 
 T = TypeVar("T")
 _building = RLock()
@@ -38,3 +38,11 @@ def build(kind: Any) -> None:
 def from_json(data: bytes | str | Raw, kind: type[T]) -> T:
     """Read JSON as a type. Raises msgspec.DecodeError, and ValidationError where it is of another type."""
     return json.decode(data, type=decodable(kind))
+
+
+def object_in(data: bytes | Raw) -> dict[str, Any] | None:
+    """Return the object that is written there as JSON; None for anything else."""
+    try:
+        return json.decode(data, type=dict[str, Any])
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -29,7 +29,7 @@ from ybs.git.hardening import (
     words_for,
 )
 from ybs.security.launcher import trusted_program
-from ybs.security.paths.opening import held
+from ybs.security.paths.opening import held, stamp_of
 from ybs.security.paths.repository import (
     Repository,
     check_complete,
@@ -287,7 +287,7 @@ class Git:
         """List the settings in the repository's own files, taken apart by git, which runs nothing for it."""
         files = repository.config_files
         stamp: list[tuple[str | int, ...]] = [
-            (str(file), *self._tried(_stamp, file)) for file in files
+            (str(file), *stamp_of(self._tried(Path.stat, file))) for file in files
         ]
         if stamp != self._stamp:
             # Git gets the text, not the path: so it opens nothing.
@@ -388,11 +388,6 @@ def _names(data: bytes) -> list[str]:
 def _content(file: Path) -> bytes:
     with held(file) as place, open(place.open(_READ), "rb") as opened:  # noqa: PTH123 - a descriptor
         return opened.read(MOST_OUTPUT_BYTES)
-
-
-def _stamp(file: Path) -> tuple[int, ...]:
-    facts = file.stat()
-    return (facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
 
 
 def _settings_in(printed: bytes) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ybs.config.paths import is_same
 from ybs.config.schema import GitSettings as Settings
 from ybs.core.wording import listed
 from ybs.git.client import Git
@@ -183,11 +184,11 @@ class Committer:
         try:
             place = git.repository()
             owners = {path.stat().st_uid for path in (place.work_tree, place.git_folder)}
-            is_of_home = place.work_tree == host.home.resolve() != self._folder.resolve()
         except (GitError, OSError):
             return None
         self._git = git
         # A repository of the home folder holds settings, and no project below it.
+        is_of_home = is_same(place.work_tree, host.home) and not is_same(host.home, self._folder)
         return git if owners == {os.getuid()} and not is_of_home else None
 
     async def _commit_edits(

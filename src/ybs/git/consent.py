@@ -133,18 +133,6 @@ def forget(host: Host, repository: Path) -> bool:
     return private_file.remove(_file(host, repository))
 
 
-def answers(host: Host) -> list[_Answer]:
-    """Return all answers, in the order of their repositories."""
-    found: list[_Answer] = []
-    for path in (host.state_folder / "commits").glob("*.json"):
-        try:
-            data = private_file.read(path)
-            found += [from_json(data, _Answer)] if data is not None else []
-        except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
-            continue
-    return sorted(found, key=lambda answer: answer.repository)
-
-
 def _file(host: Host, repository: Path) -> Path:
     name = sha256(str(repository).encode(errors="surrogateescape")).hexdigest()
     return host.state_folder / "commits" / f"{name}.json"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.security.launcher import environ_away
+from ybs.security.paths.path_text import above
 from ybs.security.paths.repository import Repository
 from ybs.security.sandbox.launch import SandboxView
 from ybs.security.sandbox.places import lies_in
@@ -268,9 +269,8 @@ def _shown(root: str, top: str) -> Iterator[str]:
         yield top
     elif lies_in(root, top):
         yield root
-        while root != top:
-            root = os.path.dirname(root)  # noqa: PTH120 - texts throughout
-            yield from filter(_is_file, (f"{root}/{name}" for name in _TELL_OF_FILES))
+        for each in above(root, top):
+            yield from filter(_is_file, (f"{each}/{name}" for name in _TELL_OF_FILES))
 
 
 def _is_file(path: str) -> bool:

@@ -211,8 +211,7 @@ def _move(source: OpenEntry, place: OpenEntry) -> None:
 
 def _copy(source: OpenEntry, place: OpenEntry) -> None:
     """Do it where the git folder lies on another disk."""
-    fresh = place.beside(f".ybs-{os.urandom(8).hex()}.tmp")
-    try:
+    with place.replaced_by(f".ybs-{os.urandom(8).hex()}.tmp") as fresh:
         status = source.status()
         if status is not None and stat.S_ISLNK(status.st_mode):
             target = os.readlink(source.name, dir_fd=source.folder)
@@ -221,11 +220,6 @@ def _copy(source: OpenEntry, place: OpenEntry) -> None:
             with open(source.open(_READ), "rb") as old, open(fresh.open(_NEW), "wb") as new:  # noqa: PTH123 - descriptors
                 shutil.copyfileobj(old, new)
                 os.fchmod(new.fileno(), stat.S_IMODE(os.fstat(old.fileno()).st_mode))
-        fresh.replace(place)
-    except BaseException:
-        with suppress(OSError):
-            fresh.unlink()
-        raise
 
 
 def _remove(top: Path, name: str) -> None:

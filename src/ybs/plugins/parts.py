@@ -11,6 +11,7 @@ from msgspec import Struct
 from ybs.config.document import visible
 from ybs.config.tool_definition import may_be_tool
 from ybs.config.tree import is_list, is_object
+from ybs.core.decoding import object_in
 from ybs.plugins.content import BadPlugin, PluginFile, PluginFiles, checked_path
 
 #: Where a plugin says what it is called; that of other agents counts as well.
@@ -92,7 +93,7 @@ def plugin_in(content: PluginFiles, name: str) -> PluginFiles:
     inner = content.below(folder) if folder else content.copy()
     place = next((path for path in MANIFESTS if path in inner.files), MANIFESTS[0])
     file = inner.files.get(place)
-    own = {} if file is None else _json(file.data)
+    own = {} if file is None else object_in(file.data)
     said = {key: entry[key] for key in _OF_A_MARKET if key in entry}
     if own is not None and (whole := {**said, **own}) != own:
         inner.files[place] = PluginFile(msgspec.json.format(msgspec.json.encode(whole)))
@@ -122,7 +123,7 @@ def _entries(content: PluginFiles) -> Iterator[Mapping[str, Any]]:
     """Yield what a collection says of each of its plugins."""
     for path in MARKETS:
         file = content.files.get(path)
-        market = _json(file.data) if file is not None else None
+        market = object_in(file.data) if file is not None else None
         plugins: Any = market.get("plugins") if market is not None else None
         yield from filter(is_object, plugins if is_list(plugins) else ())
 
@@ -136,7 +137,7 @@ class _Inspection:
     def parts(self, name: str) -> Parts:
         for path in MANIFESTS:
             if (file := self._files.get(path)) is not None:
-                manifest = _json(file.data)
+                manifest = object_in(file.data)
                 if manifest is None:
                     raise BadPlugin(f"its {path} is not a JSON object")
                 self._manifest = manifest
@@ -214,7 +215,7 @@ class _Inspection:
         trees: list[dict[str, Any]] = [given] if is_object(given) else []
         for path in dict.fromkeys((usual, *self._named(field))):
             if (file := self._files.get(path)) is not None:
-                tree = _json(file.data)
+                tree = object_in(file.data)
                 trees += [] if tree is None else [tree]
                 self._problems += [f"{path} is not a JSON object"] * (tree is None)
         return trees
@@ -233,13 +234,6 @@ class _Inspection:
                 self._problems.append(
                     f"{visible(str(text), 100)} lies outside of it, so it is ignored"
                 )
-
-
-def _json(data: bytes) -> dict[str, Any] | None:
-    try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _text(value: Any) -> str:

@@ -67,8 +67,8 @@ def platform() -> str:
 class AppleModel(ProviderModel):
     """The model of Apple Intelligence. Each request is a session of its own."""
 
-    def __init__(self, sdk: Any, config: Config, model: str = MODEL) -> None:
-        self._sdk, self._config, self._name = sdk, config, model
+    def __init__(self, sdk: Any, config: Config) -> None:
+        self._sdk, self._config = sdk, config
         self.provider = NAME
         self._model = sdk.SystemLanguageModel()
         self._calls = TextCalls()
@@ -76,7 +76,7 @@ class AppleModel(ProviderModel):
     @property
     def name(self) -> str:
         """The model's name."""
-        return self._name
+        return MODEL
 
     @property
     def window(self) -> int:

@@ -26,6 +26,7 @@ from pathlib import Path
 from msgspec import Struct, msgpack
 
 from ybs.config import private_file
+from ybs.config.private_database import is_damage
 from ybs.repo_map.reading import Looks
 
 #: How long a process waits for another one; then it keeps what it has in memory.
@@ -62,25 +63,13 @@ class Damaged(Exception):
 
 #: What a file that somebody else wrote, or half of one, may lead to.
 FAILURES = (sqlite3.Error, ValueError, TypeError, OverflowError, Damaged)
-_NOT_NOW = frozenset(
-    {
-        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
-        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM),
-    }
-)
-
-
-def is_damage(error: Exception) -> bool:
-    """Return whether a file is damaged, and not just unusable now (locked, read-only, the disk is full)."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return not (isinstance(code, int) and code & 0xFF in _NOT_NOW)
 
 
 class MapStore:
     """One open file. Methods raise what is in FAILURES."""
 
     def __init__(self, file: Path, stamp: str) -> None:
-        self._make(file)
+        private_file.make(file)
         self._at = sqlite3.connect(
             file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -89,18 +78,6 @@ class MapStore:
         except BaseException:
             self._at.close()
             raise
-
-    @staticmethod
-    def _make(file: Path) -> None:
-        """Make the file for its owner alone, or find it safe. Raises Unsafe and OSError."""
-        private_file.make_folder(file.parent)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            os.close(os.open(file, flags, private_file.FILE_MODE))
-        except FileExistsError:
-            if found := private_file.open_to_read(file):
-                with found:
-                    os.fchmod(found.fileno(), private_file.FILE_MODE)
 
     def _prepare(self, stamp: str) -> None:
         run = self._at.execute

@@ -240,7 +240,5 @@ class HierarchicalThompson(Thompson):
     arm_share = 1.0
     kind_share = 0.3
 
-    def __init__(
-        self, *, gamma: float = 0.995, temper: float = 4.0, prior_strength: float = 8.0
-    ) -> None:
-        super().__init__(gamma=gamma, temper=temper, prior_strength=prior_strength)
+    def __init__(self, *, temper: float = 4.0) -> None:
+        super().__init__(temper=temper, prior_strength=8.0)

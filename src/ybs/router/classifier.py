@@ -41,7 +41,7 @@ class Features(Struct, frozen=True, kw_only=True):
 
     `words` are the person's own; `length` counts their characters before they were cut. `tokens` is the size of the whole
     request and `output_tokens` the default length of an answer, for an arm without data. `turn` is how many requests came before this one in the
-    session, `is_after_failure` whether the last one did not succeed.
+    session.
     """
 
     words: str = ""
@@ -53,7 +53,6 @@ class Features(Struct, frozen=True, kw_only=True):
     has_error_trace: bool = False
     image_count: int = 0
     turn: int = 0
-    is_after_failure: bool = False
 
     @classmethod
     def of(
@@ -262,11 +261,9 @@ class ModelClassifier(Classifier):
         self,
         model: ProviderModel,
         *,
-        otherwise: Classifier | None = None,
         timeout_seconds: float = 2.0,
     ) -> None:
         self._model = model
-        self._otherwise = otherwise or KeywordClassifier()
         self._timeout_seconds = timeout_seconds
 
     async def classify(self, features: Features) -> TaskKind:
@@ -280,7 +277,7 @@ class ModelClassifier(Classifier):
         for word in _ANSWERED.findall(answer.lower()):
             if kind := _NAMED.get(word):
                 return kind
-        return await self._otherwise.classify(features)
+        return await KeywordClassifier().classify(features)
 
     async def aclose(self) -> None:
         """Close the model."""

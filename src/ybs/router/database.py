@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Final, Self, TypeAlias
 
 from ybs.config import private_file
+from ybs.config.private_database import is_damage
 from ybs.core.errors import YbsError
 
 #: Marks the file as the router's; `PRAGMA application_id`.
@@ -29,13 +30,6 @@ _TABLES: Final = (
     "reward REAL NOT NULL, weight REAL NOT NULL, PRIMARY KEY (decision, name))",
     "CREATE TABLE answers (arm TEXT NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, "
     "tokens REAL NOT NULL, seconds REAL NOT NULL, PRIMARY KEY (arm, kind))",
-)
-#: What SQLite says of a file that cannot be used now, though nothing is wrong with it.
-_NOT_NOW: Final = frozenset(
-    {
-        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL),
-        *(sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM),
-    }
 )
 
 
@@ -119,12 +113,6 @@ class Database:
             self._at.close()
 
 
-def is_damage(error: Exception) -> bool:
-    """Return whether a file is damaged, and not just unusable now (locked, read-only, the disk is full)."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return not (isinstance(code, int) and code & 0xFF in _NOT_NOW)
-
-
 def _connect(name: str, *, is_uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(
         name, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=is_uri
@@ -132,13 +120,7 @@ def _connect(name: str, *, is_uri: bool = False) -> sqlite3.Connection:
 
 
 def _opened(file: Path) -> sqlite3.Connection:
-    private_file.make_folder(file.parent)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        os.close(os.open(file, flags, private_file.FILE_MODE))
-    except FileExistsError:
-        if found := private_file.open_to_read(file):
-            found.close()
+    private_file.make(file)
     return _prepared(_connect(str(file)))
 
 

@@ -60,7 +60,7 @@ class Overview(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-async def overview(routing: Routing, *, days: int = DAYS) -> Overview:
+async def overview(routing: Routing) -> Overview:
     """Return how things stand. Raises YbsError."""
     pools, store = await routing.opened()
     await routing.catch_up()
@@ -85,7 +85,7 @@ async def overview(routing: Routing, *, days: int = DAYS) -> Overview:
             PoolState(pool=pool, spent_usd=usd, budget_usd=limits.get(pool, NO_LIMITS).usd_per_day)
             for pool, usd in spent.items()
         ),
-        spending=tuple(await asyncio.to_thread(lambda: store.spending(days))),
+        spending=tuple(await asyncio.to_thread(lambda: store.spending(DAYS))),
         last=await routing.explain(),
         warnings=tuple(routing.warnings),
     )

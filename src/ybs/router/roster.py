@@ -26,8 +26,6 @@ from ybs.router.classifier import TASK_KINDS, TaskKind
 
 #: What a person writes for the model to have the router pick.
 AUTO: Final = "auto"
-#: The distance of a server that is not in a network of one's own.
-_ELSEWHERE: Final = 2
 #: The fewest models between which there is anything to pick.
 FEWEST: Final = 2
 #: How much easier a kind of task is than the others, in logits: a guess that results soon outweigh.

@@ -19,7 +19,6 @@ from ybs.providers.registry import ProviderModel, create_model
 from ybs.router.bandit import Arm, HierarchicalThompson, Thompson
 from ybs.router.classifier import (
     TASK_KINDS,
-    Classifier,
     Features,
     ModelClassifier,
     TaskKind,
@@ -76,7 +75,6 @@ class Routing:
         roster: Roster,
         *,
         profile: str = "",
-        classifier: Classifier | None = None,
         clocks: Clocks | None = None,
     ) -> None:
         self.roster, self.config, self._host = roster, config, host
@@ -100,9 +98,7 @@ class Routing:
         self._known: set[str] = set()
         #: What the person should be told: problems with the settings and the file.
         self.warnings: list[str] = list(roster.problems)
-        self._classifier = classifier or chosen_classifier(
-            host, config, self._made, self.warnings.append
-        )
+        self._classifier = chosen_classifier(host, config, self._made, self.warnings.append)
         #: What was seen of the turns of the main agent.
         self.feedback = Feedback()
         #: The last choice, for who asks.

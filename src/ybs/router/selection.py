@@ -174,14 +174,13 @@ class Router:
         *,
         breaker: Breaker | None = None,
         rng: Random | None = None,
-        weights: Weights | None = None,
         make_id: Callable[[], str] | None = None,
     ) -> None:
         numbers = count(1)
         self.learner = learner
         self.breaker = breaker
         self._rng = rng or Random()  # noqa: S311 - draws chances, guards nothing
-        self._weights = weights or Weights()
+        self._weights = Weights()
         self._make_id = make_id or (lambda: str(next(numbers)))
         self._open: dict[str, tuple[TaskKind, Arm]] = {}
 

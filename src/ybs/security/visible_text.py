@@ -16,11 +16,11 @@ from ybs.security.marks import marked, marked_data, note_of
 
 
 class VisibleTextModel(ModelWrapper):
-    """Wraps a Model. The model's own earlier words go back to it as they came. `known` has what was looked at before."""
+    """Wraps a Model. The model's own earlier words go back to it as they came."""
 
-    def __init__(self, model: Model, known: Memo[Message, Message] | None = None) -> None:
+    def __init__(self, model: Model) -> None:
         super().__init__(model)
-        self._known = known or Memo()
+        self._known: Memo[Message, Message] = Memo()
         self._tools: Memo[ToolSpec, ToolSpec] = Memo()
 
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:

@@ -22,8 +22,9 @@ from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import BlockedPath, OutsideRoots, Roots
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import nobody
-from ybs.security.policy.policy import Deny, Policy, Subject
+from ybs.security.policy.policy import Deny, Policy
 from ybs.session.mentions import (
     MOST_MENTIONS,
     Mention,

@@ -27,7 +27,7 @@ from ybs.core.ports import Effect, Preview
 from ybs.core.threads import in_thread
 from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary
-from ybs.tools.reading.files import read_if_there, write_atomically
+from ybs.tools.reading.files import content_at, write_atomically
 from ybs.tools.shell.path_leases import lent
 
 _FORMATTED: Final = (
@@ -187,15 +187,9 @@ class Unsaved(TurnHook):
 
     async def _saved(self, path: Path) -> bytes | None:
         """Return the file's content on the disk. Raises ToolError and OSError."""
-        return None if self.roots is None else await in_thread(partial(_read, self.roots, path))
-
-
-def _read(roots: Roots, path: Path) -> bytes | None:
-    try:
-        with roots.held(path) as place:
-            return read_if_there(place, roots.show(path))[0]
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        return (
+            None if self.roots is None else await in_thread(partial(content_at, self.roots, path))
+        )
 
 
 def _write(roots: Roots, path: Path, data: bytes) -> None:

@@ -47,6 +47,15 @@ def names_within(names: Iterable[str], most_chars: int) -> str:
     return text[:most_chars].rpartition(", ")[0] + ", … (call it with words to find others)"
 
 
+def within(texts: list[str], budget: int) -> list[str]:
+    """Return as many of the texts as fit in the budget of characters, at least one."""
+    for count, text in enumerate(texts):
+        budget -= len(text) + 1
+        if budget < 0 and count:
+            return texts[:count]
+    return texts
+
+
 def _fair_share(sizes: Sequence[int], room: int) -> int:
     """Return the longest that any may be, so that all fit: what short ones leave, long ones have."""
     left = len(sizes)

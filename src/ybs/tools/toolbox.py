@@ -20,8 +20,9 @@ from ybs.core.hooks import CallHook, CallJudge, CallOpener
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Allow, Deny, Subject
+from ybs.security.policy.policy import Allow, Deny
 from ybs.security.sandbox.launch import Need
 from ybs.tools.calls.arguments import Decoded, decode
 from ybs.tools.calls.live import LiveOutput

@@ -22,8 +22,6 @@ from ybs.core.lazy import lazy
 
 #: A shell's text, or the words of a program that is started without one.
 Command: TypeAlias = str | tuple[str, ...]
-#: Everything below these is bound to the trust.
-BOUND_FOLDERS: Final = (".ybs/hooks/", ".ybs/tools/")
 MOST_BASES: Final = 32
 MOST_CANDIDATES: Final = 2_000
 _MOST_MATCHES = 100

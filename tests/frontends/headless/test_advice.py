@@ -13,8 +13,9 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
 from ybs.core.remedies import Remedy
 from ybs.frontends.headless.advice import refuse
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Allow, Deny, Policy, Subject
+from ybs.security.policy.policy import Allow, Deny, Policy
 from ybs.testing import call
 
 

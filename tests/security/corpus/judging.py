@@ -6,7 +6,8 @@ from security.corpus.cases import all_cases
 from ybs.config.schema import Mode, SafetySettings
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
-from ybs.security.policy.policy import Ask, Decision, Deny, Policy, Sandboxing, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Ask, Decision, Deny, Policy, Sandboxing
 
 
 def decide(command: str, mode: Mode, sandbox: Sandboxing = "full") -> Decision:

@@ -58,12 +58,6 @@ def test_no_part_of_a_long_token_is_left_beside_a_cut():
         assert "x7Rt2mQp" not in shown
 
 
-def test_the_share_of_the_head_can_be_chosen():
-    shown = cut("a" * 5000 + "b" * 5000, 1000, head_share=0.25)
-    assert shown.count("a") < shown.count("b")
-    assert cut("a" * 5000, 1000, head_share=0).startswith("[...")
-
-
 @every_row(
     ("text", "head", "tail"),
     [
@@ -106,11 +100,10 @@ _NOTE = re.compile(r"\[\.\.\. ([\d,]+) characters(?: \(([\d,]+) lines\))? left o
 @given(
     st.text(alphabet="ab\n\u65e5\U0001f600", min_size=20, max_size=40),
     st.integers(230, 399),
-    st.floats(0, 1),
 )
-def test_head_and_tail_are_the_text_s_own_and_what_is_missing_is_counted(piece, limit, share):
+def test_head_and_tail_are_the_text_s_own_and_what_is_missing_is_counted(piece: str, limit: int):
     text = "".join(f"{number}{piece}" for number in range(20))
-    shown = cut(text, limit, "hint", head_share=share)
+    shown = cut(text, limit, "hint")
     assert len(shown) <= limit
     note = _NOTE.search(shown)
     assert note is not None

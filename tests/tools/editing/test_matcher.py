@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rows import every_row
 from timing import takes_at_most
-from ybs.tools.editing.matcher import EditMatch, Refusal, find, line_of
+from ybs.tools.editing.matcher import EditMatch, Refusal, find
 
 BLOCK = """def total(items):
     # add the prices of all items up
@@ -196,9 +196,8 @@ def test_lines_indented_unlike_each_other_are_refused():
     assert refused(FILE, old, NEW).reason == "absent"
 
 
-def test_places_do_not_overlap_and_know_their_lines():
+def test_places_do_not_overlap():
     assert edited("aaaa", "aa", "b", replace_all=True) == "bb"
-    assert line_of("a\nb\nc", 4) == 3
 
 
 @pytest.mark.integration

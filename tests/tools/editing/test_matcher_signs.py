@@ -1,7 +1,7 @@
 """Parts of lines in other punctuation, and changes that are there already or are none."""
 
 from rows import every_row
-from ybs.tools.editing.matcher import EditMatch, find, line_of
+from ybs.tools.editing.matcher import EditMatch, find
 
 CURLY = "say(\u201chello there\u201d); say(\u201cgood morning\u201d); x\n"
 PLAIN = 'say("hello there"); say("good morning"); it\'s\n'
@@ -83,8 +83,3 @@ def test_the_nearest_lines_of_a_numbered_text_are_shown():
     found = find(CALLS, "3: second_call()\n4: gone_call()\n5: third_call()", "x")
     assert not isinstance(found, EditMatch)
     assert found.nearest.startswith("2\tsecond_call()")
-
-
-@every_row(("place", "line"), [(0, 1), (12, 1), (13, 2), (26, 2), (27, 3), (28, 4)])
-def test_a_place_is_in_its_line(place: int, line: int):
-    assert line_of(CALLS, place) == line

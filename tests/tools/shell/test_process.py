@@ -387,7 +387,7 @@ async def test_a_buried_shell_is_signalled_no_more(place: Place, monkeypatch: py
     await shell.ended.wait()
     await shell.end()
     sent: list[int] = []
-    monkeypatch.setattr(process, "_signal", lambda group, number: sent.append(number))
+    monkeypatch.setattr(process, "signal_group", lambda group, number: sent.append(number))
     await shell.end()
     assert sent == []
 

@@ -6,13 +6,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeGuard, get_args
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.config.document import visible
 from ybs.config.tree import is_list, is_object
 from ybs.core.cutting import whole_words
+from ybs.core.decoding import object_in
 from ybs.security.commands.wrappers import read as read_command
 from ybs.security.own_programs import IN_PROJECT
 from ybs.security.paths.named_paths import NamedPaths
@@ -441,7 +441,7 @@ def read_answer(hook: Hook, ran: ProgramResult, *, at_terminal: bool) -> HookAns
         )
     # Some print first that they will take their time, and the answer in a line of its own.
     for piece in (ran.answer, *ran.answer.splitlines()):
-        said = _object(piece)
+        said = object_in(piece)
         if said is not None and "async" not in said:
             return _of_object(hook, said, may_allow=at_terminal and hook.source == "own")
     return HookAnswer(notes=(_note(hook, "answered with JSON that cannot be read"),))
@@ -463,13 +463,6 @@ def _why_failed(hook: Hook, ran: ProgramResult) -> str:
     if hook.source == "project" and not hook.project and _HELD.search(ran.errors):
         return f" ({_READS})"
     return f" ({ran.why_apart})" if ran.why_apart else ""
-
-
-def _object(data: bytes) -> dict[str, Any] | None:
-    try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
 
 
 def _of_object(hook: Hook, said: dict[str, Any], *, may_allow: bool) -> HookAnswer:

@@ -12,12 +12,11 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-import msgspec
-
 from ybs.agent.environment import ToolEnvironment
 from ybs.conductor.acp.presets import command_of
 from ybs.config.sections import AcpAgent
 from ybs.config.tree import is_object
+from ybs.core.decoding import object_in
 from ybs.security.loop_process import LoopProcess
 from ybs.security.own_programs import IN_PROJECT, entering
 from ybs.security.sandbox.launch import Access, Launch, Starter
@@ -124,13 +123,8 @@ class AcpTransport(Peer):
 
 def _message_in(line: bytes) -> dict[str, Any] | None:
     """Return the message of JSON-RPC in a line, in the form that the SDK takes as given; None where there is none."""
-    try:
-        message: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    if (message := object_in(line)) is None:
         return None
-    if not is_object(message):
-        return None
-    message = dict(message)
     method, number = message.get("method"), message.get("id")
     if method is None and not (
         isinstance(number, int) and ("result" in message or "error" in message)

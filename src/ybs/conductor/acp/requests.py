@@ -28,15 +28,15 @@ from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.path_text import quoted
 from ybs.security.paths.roots import Roots
+from ybs.security.policy.case import Subject
 from ybs.security.policy.confirm import Gate
-from ybs.security.policy.policy import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.delete_file import DeleteFile, DeleteFileArguments
 from ybs.tools.builtin.write_file import WriteFile
 from ybs.tools.calls.describing import one_line, title_of
 from ybs.tools.editing.changes import FileEdit, file_change, text_diff
 from ybs.tools.reading.document import TextFile, is_binary
-from ybs.tools.reading.files import read_if_there
+from ybs.tools.reading.files import content_at, read_if_there
 from ybs.tools.toolbox import LocalToolbox
 from ybs.tools.workspace import Workspace
 
@@ -245,15 +245,6 @@ class _Permission:
         return ToolOutput(output="allowed")
 
 
-def _content(roots: Roots, path: Path) -> bytes | None:
-    """Return what a file holds; None where there is none. Raises ToolError and OSError."""
-    try:
-        with roots.held(path) as place:
-            return read_if_there(place, roots.show(path))[0]
-    except (FileNotFoundError, NotADirectoryError):
-        return None  # nor is its folder there
-
-
 class _ReadArguments(Struct, frozen=True, kw_only=True):
     path: str
     line: int | None = None
@@ -375,7 +366,7 @@ class Requests:
             return wish, []
         roots = self._own.roots
         places = [roots.resolve(each.path, is_write=True) for each in wish.changes]
-        before = {path: _content(roots, path) for path in places}
+        before = {path: content_at(roots, path) for path in places}
         texts = {path: (data or b"").decode(errors="replace") for path, data in before.items()}
         found = dict.fromkeys(places, 1)
         for path, change in zip(places, wish.changes, strict=True):

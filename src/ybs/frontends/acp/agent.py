@@ -10,6 +10,7 @@ from typing import Any, Final
 from acp import RequestError, schema
 from msgspec.structs import replace
 
+from ybs.config.paths import is_same
 from ybs.core.errors import YbsError
 from ybs.frontends.acp.config_options import MODE
 from ybs.frontends.acp.editor_session import AUTH_REQUIRED, EditorFiles, EditorSession, failure
@@ -184,7 +185,7 @@ class EditorAgent:
 
     @staticmethod
     def _check_folder(held: HostedSession, folder: Path) -> None:
-        if folder.resolve() != held.session.folder.resolve():
+        if not is_same(folder, held.session.folder):
             where = f"The session is open in {held.session.folder}, and not in {folder}."
             raise RequestError(INVALID_PARAMS, f"{where} Open it in that folder, or fork it.")
 

@@ -68,6 +68,7 @@ from ybs.frontends.gateway.channel import (
     UnreachableError,
     WaitError,
 )
+from ybs.frontends.gateway.received import encodable
 
 T = TypeVar("T")
 CAPABILITIES: Final = Capabilities(
@@ -261,7 +262,7 @@ class Telegram:
                 id=event_id,
                 place=place,
                 person=str(query.from_user.id),
-                name=_encodable(query.from_user.full_name),
+                name=encodable(query.from_user.full_name),
                 at=time.time(),
                 button=query.data,
                 message=str(message.message_id),
@@ -283,7 +284,7 @@ class Telegram:
             id=event_id,
             place=place,
             person=f"anonymous:{anonymous.id}" if anonymous else str(user.id),
-            name=_encodable((anonymous.title or "") if anonymous else user.full_name),
+            name=encodable((anonymous.title or "") if anonymous else user.full_name),
             at=message.date.timestamp(),
             text=text,
             files=files,
@@ -458,11 +459,6 @@ def _broken(error: NetworkError) -> ChannelError:
     return MaybeSentError("The connection to Telegram broke, or it is out of order.")
 
 
-def _encodable(text: str) -> str:
-    """Return a text without halves of characters, which no file or database takes."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def _keyboard(message: Outgoing) -> InlineKeyboardMarkup | None:
     rows: Sequence[Sequence[InlineKeyboardButton]] = [
         [InlineKeyboardButton(each.label, callback_data=each.token) for each in row]
@@ -481,7 +477,7 @@ def _attached(message: Message) -> tuple[tuple[IncomingFile, ...], str]:
     if message.photo:
         found, name, media_type = message.photo[-1], f"photo-{message.message_id}.jpg", "image/jpeg"
     elif isinstance(found := message.effective_attachment, Animation | Audio | Document | Video):
-        name, media_type = _encodable(found.file_name or "file"), found.mime_type or ""
+        name, media_type = encodable(found.file_name or "file"), found.mime_type or ""
     else:
         kind = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(found).__name__).lower()
         return (), f"a {kind} message" if found else ""

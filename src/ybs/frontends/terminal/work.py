@@ -23,7 +23,7 @@ class Work(Sender):
     """Sends the lines of the terminal, and draws what becomes of them."""
 
     def __init__(self, session: TerminalSession, front: Desk) -> None:
-        self._inbox, self._session, self._front = session.inbox, session, front
+        self._inbox, self._front = session.inbox, front
         self._ticking: asyncio.Task[None] | None = None
         self._inbox.hear(self)
 

@@ -3,15 +3,15 @@
 A record has `t`, its kind; `n`, the place of its event in the session; and of a sub-agent `a`, its name, and `by`, the call that started it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, assert_never
 
 import msgspec
-from msgspec import Raw
 
 from ybs.commands.advice import advised
 from ybs.commands.figures import cell_text
 from ybs.core import events
+from ybs.core.decoding import object_in
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.messages import (
     AssistantMessage,
@@ -154,7 +154,7 @@ def _arguments(arguments: bytes, about: str) -> str:
 
 
 def _result(result: ToolResult, place: int) -> Record:
-    shown = shown_of(result.display)
+    shown = object_in(result.display) or {}
     changes = "\n".join(filter(None, map(diff_of_change, result.changes)))
     streams = "\n".join(
         text for name in ("stdout", "stderr") if isinstance(text := shown.get(name), str) and text
@@ -183,14 +183,6 @@ def _result(result: ToolResult, place: int) -> Record:
     if isinstance(steps := shown.get("steps"), str):
         record["steps"] = printable(steps)
     return record
-
-
-def shown_of(display: Raw) -> Mapping[str, Any]:
-    """Return what a tool hands over for the person."""
-    try:
-        return msgspec.json.decode(display, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return {}
 
 
 def _progress(

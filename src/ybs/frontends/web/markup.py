@@ -192,10 +192,10 @@ class _Row(Struct):
         return "\n".join(f"{sign}{line}" for sign, line in lines if line is not None)
 
 
-def diff(words: str, name: str = "") -> str:
+def diff(words: str) -> str:
     """Return a unified diff as a table with the old lines beside the new ones, the changed words marked. Of a long one the rest is folded, and plain."""
     lines = unabridged(words.replace("\r\n", "\n")).strip("\n").split("\n")
-    rows, language = list(_rows(lines)), _language(name or _name_in(lines))
+    rows, language = list(_rows(lines)), _language(_name_in(lines))
     shown, rest = rows[:MOST_ROWS], rows[MOST_ROWS:]
     body, left = "", _MOST_COMPARED
     for row in shown:

@@ -48,6 +48,16 @@ class AnswerReader:
     def _take(self, frame: Frame, draft: Assembly) -> Iterator[Event]:
         raise NotImplementedError
 
+    def _finish(self, draft: Assembly, usage: Mapping[str, Any], cached: str) -> None:
+        draft.set_usage(
+            input_tokens=as_count(usage.get("input_tokens")),
+            output_tokens=as_count(usage.get("output_tokens")),
+            cached_tokens=as_count(usage.get(cached)),
+        )
+        self.is_over = True
+        draft.stop("stop")
+        draft.end()
+
 
 class ClaudeReader(AnswerReader):
     """`claude --print --output-format stream-json`: the events of Anthropic's API in an envelope, and a result."""
@@ -109,15 +119,7 @@ class CodexReader(AnswerReader):
                 gap = "" if draft.is_empty else "\n\n"
                 yield from draft.add_text(gap + as_text(item.get("text")))
             case "turn.completed":
-                usage = as_object(frame.get("usage"))
-                draft.set_usage(
-                    input_tokens=as_count(usage.get("input_tokens")),
-                    output_tokens=as_count(usage.get("output_tokens")),
-                    cached_tokens=as_count(usage.get("cached_input_tokens")),
-                )
-                self.is_over = True
-                draft.stop("stop")
-                draft.end()
+                self._finish(draft, as_object(frame.get("usage")), "cached_input_tokens")
             case "turn.failed":
                 raise Complaint(_words_of(frame) or self.trouble)
             case "error":  # it may say so and go on, as while it connects again
@@ -140,15 +142,7 @@ class GeminiReader(AnswerReader):
             case "result" if frame.get("status") == "error":
                 raise Complaint(_words_of(frame) or self.trouble)
             case "result":
-                stats = as_object(frame.get("stats"))
-                draft.set_usage(
-                    input_tokens=as_count(stats.get("input_tokens")),
-                    output_tokens=as_count(stats.get("output_tokens")),
-                    cached_tokens=as_count(stats.get("cached")),
-                )
-                self.is_over = True
-                draft.stop("stop")
-                draft.end()
+                self._finish(draft, as_object(frame.get("stats")), "cached")
             case _:
                 pass
 

@@ -181,14 +181,6 @@ def port_of(endpoint: str) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def start_importing(endpoint: str, route: Route | None = None) -> None:
-    """Begin to import what calls to this endpoint need, beside other work. Plain HTTP needs nothing."""
-    if _needs_httpx(endpoint, route or Route()):
-        from ybs.providers.http import httpx_transport  # heavy in the end; asked for on purpose
-
-        httpx_transport.start_importing()
-
-
 def open_transport(
     endpoint: str, *, connect_seconds: float, route: Route | None = None
 ) -> Transport:

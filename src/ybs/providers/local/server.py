@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file, private_socket
 from ybs.config.host import Host
+from ybs.config.paths import is_same
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, ProviderDown
 from ybs.core.remedies import Remedy
@@ -95,8 +96,8 @@ class RunningServer(Struct, frozen=True, kw_only=True):
     plan: RunPlan | None = None
 
     def serves(self, model: Path) -> bool:
-        """Return whether it runs this model file, resolving symbolic links."""
-        return Path(self.model).resolve() == model.resolve()
+        """Return whether it runs this model file, by whatever name."""
+        return is_same(Path(self.model), model)
 
 
 class ServerLease:

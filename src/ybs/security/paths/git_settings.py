@@ -16,7 +16,8 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.core.lazy import lazy
 from ybs.security.paths.folder_index import listed, names_in
-from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.opening import read_beginning, stamp_of
+from ybs.security.paths.path_text import above
 
 _MOST_BYTES = 1_000_000
 _MOST_FILES = 50
@@ -262,12 +263,8 @@ def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
 
 def git_around(root: str) -> str:
     """Return the `.git` of the repository around the root, or the one that it would have."""
-    folder = root
-    while not os.path.lexists(f"{folder}/.git"):
-        folder, _, name = folder.rpartition("/")
-        if not name:
-            return f"{root}/.git"
-    return f"{folder}/.git"
+    own, *others = (f"{folder}/.git" for folder in (root, *above(root)))
+    return next(filter(os.path.lexists, (own, *others)), own)
 
 
 def _top(git: str) -> str:
@@ -289,7 +286,7 @@ def _said(file: str) -> str:
         status = os.stat(file)  # noqa: PTH116 - texts throughout
         if not S_ISREG(status.st_mode):
             return ""
-        return _read(file, (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns))
+        return _read(file, stamp_of(status))
     except (OSError, ValueError):
         return ""
 
@@ -314,14 +311,7 @@ def _whole(host: Host, value: str, folder: str) -> str:
 def _entries(file: str) -> _File:
     """Return the content of a file; empty if it is missing or cannot be read."""
     try:
-        status = os.stat(file)  # noqa: PTH116 - texts throughout
-        stamp = (
-            status.st_dev,
-            status.st_ino,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        )
+        stamp = stamp_of(os.stat(file))  # noqa: PTH116 - texts throughout
         if (known := _known.get(file)) is not None and known.stamp == stamp:
             return known
         data = read_beginning(os.path.realpath(file), _MOST_BYTES) or b""

@@ -24,6 +24,15 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 Judge = Callable[[os.stat_result], None]
 
 
+def stamp_of(status: os.stat_result) -> tuple[int, ...]:
+    """Return what tells a file from another one, and from itself once it was changed; its mode is first.
+
+    Anybody may set the time of its content, but nobody that of its last change of state (`st_ctime`).
+    """
+    which = status.st_mode, status.st_dev, status.st_ino
+    return *which, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 class OpenEntry:
     """An entry of an open folder: whatever is done to it is done in that folder, wherever it is moved to."""
 
@@ -68,6 +77,18 @@ class OpenEntry:
     def replace(self, other: "OpenEntry") -> None:
         """Give this entry the place of the other one in one step. Raises OSError."""
         os.replace(self.name, other.name, src_dir_fd=self.folder, dst_dir_fd=other.folder)
+
+    @contextmanager
+    def replaced_by(self, name: str) -> Generator["OpenEntry"]:
+        """Give another entry of the folder, which takes this one's place in one step; none stays there where that fails."""
+        fresh = self.beside(name)
+        try:
+            yield fresh
+            fresh.replace(self)
+        except BaseException:
+            with suppress(OSError):
+                fresh.unlink()
+            raise
 
 
 @contextmanager

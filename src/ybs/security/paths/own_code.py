@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ybs.config.editables import finders, found_by_finders, left_out, mapping_of
-from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.path_text import above, lies_in
 from ybs.security.paths.steps import steps
 
 #: Why a write was refused: the person can do what the message says.
@@ -53,7 +53,7 @@ def code_in(root: str) -> tuple[str, ...]:
     ):  # with one, it would lead Python elsewhere
         return (root,)
     inside = {path for path in code.folders | code.prefixes if path != root and lies_in(path, root)}
-    return tuple(sorted(path for path in inside if inside.isdisjoint(_above(path, root))))
+    return tuple(sorted(path for path in inside if inside.isdisjoint(above(path, root))))
 
 
 def forget_in(root: str) -> None:
@@ -225,9 +225,3 @@ def _more_folders() -> Iterator[str]:
             yield script
     if sys.pycache_prefix:
         yield os.path.abspath(sys.pycache_prefix)  # noqa: PTH100
-
-
-def _above(path: str, root: str) -> Iterator[str]:
-    while path != root and path:
-        path = path.rpartition("/")[0]
-        yield path

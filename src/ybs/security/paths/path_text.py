@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Container, Iterator
 
 from ybs.core.errors import ToolError
 from ybs.security.paths.names import real_name
@@ -25,6 +26,22 @@ def path_of(text: str) -> str:
 def lies_in(path: str, folder: str) -> bool:
     """Compare part by part: `/work2` does not lie in `/work`."""
     return path == folder or path.startswith(folder if folder.endswith("/") else folder + "/")
+
+
+def lies_in_one(path: str, folders: Container[str]) -> bool:
+    """Return whether `lies_in` holds for one of many folders, without asking for each of them."""
+    while path not in folders:
+        if path in ("", "/"):
+            return False
+        path = path.rpartition("/")[0] or "/"
+    return True
+
+
+def above(path: str, top: str = "") -> Iterator[str]:
+    """Yield the folders that a path lies in, the nearest first, up to the top or an empty one."""
+    while path and path != top:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _problem_of(text: str) -> str:

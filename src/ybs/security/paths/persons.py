@@ -26,7 +26,7 @@ from ybs.security.paths.files_run import files_run, matches
 from ybs.security.paths.folder_index import listed
 from ybs.security.paths.git_settings import Folders, named_by_git
 from ybs.security.paths.home_links import led_into
-from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.opening import read_beginning, stamp_of
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.whole_paths import loaded_in, spelled_out, ways_named
 
@@ -112,10 +112,9 @@ def _held(folder: str, names: frozenset[str]) -> tuple[str, ...]:
 
 def _state(file: str) -> _File:
     try:
-        status = os.stat(file)  # noqa: PTH116 - texts throughout
+        return file, stamp_of(os.stat(file))  # noqa: PTH116 - texts throughout
     except OSError:
         return file, ()
-    return file, (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
 
 
 @lru_cache(64)

@@ -21,7 +21,7 @@ from ybs.security.paths.home_links import targets_in
 from ybs.security.paths.names import may_have_twins, shown_name, twins_of
 from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
-from ybs.security.paths.path_text import lies_in, path_of
+from ybs.security.paths.path_text import lies_in, lies_in_one, path_of
 from ybs.security.paths.second_names import BlockedFiles
 from ybs.security.paths.steps import is_led_out, steps
 
@@ -251,14 +251,14 @@ class Roots:
     def is_blocked(self, real: str) -> bool:
         """Return whether the absolute path, its links resolved, lies in a blocked one."""
         key = _key(real)
-        if _is_among(key, self._always) or _is_among(key, self._named):
+        if lies_in_one(key, self._always) or lies_in_one(key, self._named):
             return True
         return self._original is not None and self._original.is_blocked(self._in_original(real))
 
     def is_own_code(self, path: str) -> bool:
         """Return whether the absolute path is of the code that ybs itself runs from."""
         code = frozenset(_key(each) for root in self._roots for each in code_in(root))
-        return bool(code) and _is_among(_key(path), code)
+        return bool(code) and lies_in_one(_key(path), code)
 
     def blocked_in(self, folder: str) -> list[str]:
         """Return the blocked paths in a folder that are there now, and are not links that somebody has put there."""
@@ -388,14 +388,14 @@ class Roots:
     def _check_blocked(self, shown: str, asked: str, real: str) -> None:
         for path in (real,) if asked == real else (real, asked):
             key = _key(path)
-            if _is_among(key, self._named):
+            if lies_in_one(key, self._named):
                 raise BlockedPath(
                     f"{shown} is in a blocked path. Work without it; only the person's own settings "
                     "(safety.sandbox_blocked_paths) can change that.",
                     real,
                     "your settings block this place",
                 )
-            if _is_among(key, self._always):
+            if lies_in_one(key, self._always):
                 raise BlockedPath(
                     f"{shown} is blocked: credentials, histories or ybs's own files are there, and no "
                     "setting opens them to tools. Work without it.",
@@ -437,15 +437,6 @@ def _real_entry(asked: str) -> str:
     if name in ("", ".", ".."):
         return os.path.realpath(asked)
     return f"{os.path.realpath(folder).rstrip('/')}/{name}"
-
-
-def _is_among(key: str, keys: frozenset[str]) -> bool:
-    """Return whether the path or a folder above it is one of these."""
-    while key not in keys:
-        key, _, name = key.rpartition("/")
-        if not name:
-            return "/" in keys
-    return True
 
 
 def _key(path: str) -> str:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.paths.files_run import Kind, files_run, matches
-from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.opening import read_beginning, stamp_of
 from ybs.security.paths.path_text import lies_in
 
 _State: TypeAlias = tuple[int, ...]
@@ -84,7 +84,7 @@ def _state(path: str) -> _State:
         return ()
     if not stat.S_ISREG(status.st_mode):
         return (status.st_mode, *[status.st_ctime_ns] * path.endswith("/"))
-    return status.st_mode, status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+    return stamp_of(status)
 
 
 def _is(state: _State, kind: Callable[[int], bool]) -> bool:

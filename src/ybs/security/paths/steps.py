@@ -13,7 +13,7 @@ from typing import Final
 from ybs.config.host import Host, worked_in
 from ybs.config.paths import SYSTEM, TOOLCHAINS
 from ybs.core.errors import Refused
-from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.path_text import lies_in, lies_in_one
 
 _MOST_LINKS: Final = 40  # as Linux
 #: What every sandbox shows; the last ones are the system's of macOS.
@@ -58,7 +58,7 @@ def is_away(path: str, folders: Container[str], *, but: Container[str] = ()) -> 
     """Return whether an absolute path is away from these folders, whose own links are resolved: each step of it, but for those that lie in one of `but`."""
     try:
         return path.startswith("/") and not any(
-            _is_in(step, folders) and not _is_in(step, but) for step in steps(path)
+            lies_in_one(step, folders) and not lies_in_one(step, but) for step in steps(path)
         )
     except ValueError:
         return False
@@ -71,7 +71,7 @@ def led_to(path: str | Path, written: Iterable[str] = ()) -> str:
     """
     *links, end = steps(os.path.abspath(path), has_turns=False)  # noqa: PTH100 - no link is resolved
     folders = worked_in.union(written) if links else ()
-    return "" if any(_is_in(link, folders) for link in links) else end
+    return "" if any(lies_in_one(link, folders) for link in links) else end
 
 
 def is_led_out(host: Host, path: Path, folder: Path) -> bool:
@@ -113,11 +113,3 @@ def link_words(host: Host, path: Path) -> str:
     """Say that a link on the way of a path is not followed."""
     real = host.short(os.path.realpath(path))
     return f"{host.short(str(path))} leads to {real} by a link that a project may have put there; name that place"
-
-
-def _is_in(path: str, folders: Container[str]) -> bool:
-    while path not in folders:
-        if path in ("", "/"):
-            return False
-        path = path.rpartition("/")[0] or "/"
-    return True

@@ -12,7 +12,7 @@ from ybs.config.host import Host
 from ybs.security.paths.folder_index import IndexedPaths, index_of, listed
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.git_settings import Folders, folders_of, git_around
-from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.path_text import above, lies_in
 from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.sourced import sourced
 from ybs.security.paths.steps import steps
@@ -66,7 +66,8 @@ def named_in(host: Host, root: str, found: IndexedPaths) -> list[str]:
     run = (path for each in sourced(found.held, root, str(host.home)) for path in _way(each, root))
     paths = dict.fromkeys((*named, *inner, *obeyed, *led, *run))
     here = (path for path in paths if lies_in(path, root))
-    return [path for path in here if repositories.keys().isdisjoint(_way_up(path, root))]
+    below = repositories.keys() - {root}
+    return [path for path in here if below.isdisjoint((path, *above(path, root)))]
 
 
 def settings_of(host: Host, repository: str) -> list[str]:
@@ -119,13 +120,6 @@ def _led_to_in(folder: str, root: str) -> Iterator[str]:
 
 def _way(link: str, root: str) -> Iterator[str]:
     return (step for step in steps(link, has_turns=False) if step != root and lies_in(step, root))
-
-
-def _way_up(path: str, root: str) -> Iterator[str]:
-    """Yield a path below the root and the folders there that it lies in."""
-    while path != root:
-        yield path
-        path = path.rpartition("/")[0]
 
 
 def programs(host: Host, root: str) -> list[str]:

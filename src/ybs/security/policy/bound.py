@@ -5,7 +5,8 @@ from typing import Literal, TypeAlias
 
 from ybs.config.schema import Mode
 from ybs.core.ports import Effect
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
 
 #: A mode of the session, or `read-only`: reading, and commands that only read, which the sandbox holds to it.
 BoundMode: TypeAlias = Mode | Literal["read-only"]

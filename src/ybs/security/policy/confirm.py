@@ -18,7 +18,8 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.core.remedies import Remedy
 from ybs.security.paths.path_text import lies_in
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
 
 if TYPE_CHECKING:
     from ybs.security.paths.roots import OutsideRoots

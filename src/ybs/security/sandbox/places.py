@@ -1,7 +1,7 @@
 """The file system view of a sandboxed program: the project, other folders, and hidden places in them."""
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
@@ -16,7 +16,7 @@ from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
 from ybs.security.paths.home_links import targets_in
-from ybs.security.paths.path_text import lies_in
+from ybs.security.paths.path_text import lies_in, lies_in_one
 from ybs.security.paths.repository import find_repository
 from ybs.security.paths.second_names import second_names
 from ybs.security.paths.steps import led_to
@@ -74,7 +74,7 @@ class Places(Struct, frozen=True, kw_only=True):
             if os.path.exists(path)  # noqa: PTH110 - one call for each of forty names
         }
         return {
-            path: real for path, real in found.items() if real and not _lies_in_one(real, blocked)
+            path: real for path, real in found.items() if real and not lies_in_one(real, blocked)
         }
 
     @property
@@ -175,7 +175,7 @@ def see(
         covered=tuple(
             path
             for path in dict.fromkeys((*hidden, *linked, *kept, *again))
-            if _lies_in_one(path, folders)
+            if lies_in_one(path, folders)
         ),
         uid=os.getuid() if uid is None else uid,
     )
@@ -216,13 +216,6 @@ def system_folders() -> Iterator[tuple[str, str]]:
 @lru_cache(8)
 def _named_again(closed: tuple[str, ...], folders: tuple[str, ...], _minute: int) -> list[str]:
     return second_names(closed, folders)
-
-
-def _lies_in_one(path: str, folders: Container[str]) -> bool:
-    """Return whether `lies_in` holds for one of many folders, without asking for each of them."""
-    while path and path not in folders:  # never the root
-        path = path.rpartition("/")[0]
-    return bool(path)
 
 
 @lru_cache(8)

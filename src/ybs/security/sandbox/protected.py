@@ -15,6 +15,7 @@ from ybs.security.paths.bulk import is_bulk_name
 from ybs.security.paths.folder_index import index_of
 from ybs.security.paths.git_names import REPOSITORIES
 from ybs.security.paths.own_code import code_in
+from ybs.security.paths.path_text import above
 from ybs.security.paths.persons import run_in_project
 from ybs.security.paths.sourced import sourced
 from ybs.security.paths.targets import named_in, ways
@@ -59,7 +60,7 @@ def held(host: Host, root: str) -> list[str]:
     run = (*sourced(found.held, root, str(host.home)), *run_in_project(host, root))
     made = {path for path in run if any(map(is_bulk_name, path[len(root) + 1 :].split("/")[:-1]))}
     kept = {*ways(found.held, root), *named} - made
-    return sorted(path for path in kept if kept.isdisjoint(_above(path, root)))
+    return sorted(path for path in kept if kept.isdisjoint(above(path, root)))
 
 
 def pipes(root: str) -> list[str]:
@@ -132,13 +133,13 @@ def _node_of(path: str) -> int:
 def _folded(paths: list[str], root: str, most: int) -> list[str]:
     """Return the paths; where there are more than `most`, folders stand for what is in them, as few and as deep as can be."""
     every = set(paths)
-    kept = sorted(path for path in paths if every.isdisjoint(_above(path, root)))
+    kept = sorted(path for path in paths if every.isdisjoint(above(path, root)))
     while (surplus := len(kept) - most) > 0:
-        counts = Counter(folder for path in kept for folder in _above(path, root))
+        counts = Counter(folder for path in kept for folder in above(path, root))
         enough = [folder for folder, count in counts.items() if count > surplus]  # with the root
         deepest = max(enough, key=lambda folder: (folder.count("/"), counts[folder]))
         chosen = {deepest} if deepest != root else (_fullest(counts, root, surplus) or {root})
-        outside = [path for path in kept if chosen.isdisjoint((path, *_above(path, root)))]
+        outside = [path for path in kept if chosen.isdisjoint((path, *above(path, root)))]
         kept = sorted((*chosen, *outside))
     return kept
 
@@ -158,12 +159,6 @@ def _fullest(counts: Counter[str], root: str, surplus: int) -> set[str]:
         chosen.add(folder)
         surplus -= counts[folder] - 1
     return chosen
-
-
-def _above(path: str, root: str) -> Iterator[str]:
-    while path != root:
-        path = path.rpartition("/")[0]
-        yield path
 
 
 def host_secrets() -> list[str]:

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from ybs.core.errors import ToolError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Confirm, Effect, Preview, Question, ToolOutput
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.live import LiveOutput
 from ybs.tools.workspace import Workspace

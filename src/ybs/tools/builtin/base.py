@@ -12,7 +12,7 @@ from ybs.core.schema import schema_of
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import remark_on_name
 from ybs.security.paths.path_text import path_of
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.workspace import Workspace
 
 

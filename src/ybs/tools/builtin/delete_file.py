@@ -14,9 +14,9 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import remark_on_name, shown_name
-from ybs.security.paths.opening import OpenEntry
+from ybs.security.paths.opening import OpenEntry, stamp_of
 from ybs.security.paths.path_text import path_of, quoted
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.editing.changes import file_change, text_diff
 from ybs.tools.reading.files import failure, read_bytes
@@ -41,7 +41,7 @@ class DeleteFile(BuiltInTool):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._shown: dict[DeleteFileArguments, _Mark] = {}
+        self._shown: dict[DeleteFileArguments, tuple[int, ...]] = {}
 
     def subject(self, arguments: DeleteFileArguments) -> Subject:
         """Give the path, and why undo would not bring it back."""
@@ -60,7 +60,7 @@ class DeleteFile(BuiltInTool):
                 body = kind or text_diff(read_bytes(place, shown)[0], b"", shown).text
         except OSError as error:
             raise failure(error, shown) from error
-        self._shown[arguments] = _mark(status)
+        self._shown[arguments] = stamp_of(status)
         paths = (shown_name(str(path)),)
         return Preview(title=f"Delete {quoted(shown)}", body=body, is_diff=not kind, paths=paths)
 
@@ -73,7 +73,8 @@ class DeleteFile(BuiltInTool):
         try:
             with self.workspace.roots.held(path) as place:
                 status = _status(place, shown)
-                if self._shown.pop(arguments, _mark(status)) != _mark(status):
+                stamp = stamp_of(status)
+                if self._shown.pop(arguments, stamp) != stamp:
                     raise ToolError(
                         f"{shown} changed in the meantime; it was not deleted. Look at it again."
                     )
@@ -88,14 +89,6 @@ class DeleteFile(BuiltInTool):
             display={"success": True, "path": shown},
             changes=(change,),
         )
-
-
-_Mark = tuple[int, int, int, int]
-
-
-def _mark(status: os.stat_result) -> _Mark:
-    """Return the identity of this file in this state."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _status(place: OpenEntry, shown: str) -> os.stat_result:

@@ -10,7 +10,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.git_arguments import GitArguments
 from ybs.tools.workspace import Workspace

@@ -12,6 +12,7 @@ from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.listing import within
 from ybs.tools.searching.walk import Deadline, Walk, left_out
 
 if TYPE_CHECKING:
@@ -87,11 +88,11 @@ class ListFiles(BuiltInTool):
         self, listing: tuple[list[str], int, list[str]], most: int, advice: str, *, was_cut: bool
     ) -> ToolOutput:
         files, total, folders = listing
-        shown = _within(files, self.workspace.max_output_chars - 500)
+        shown = within(files, self.workspace.max_output_chars - 500)
         is_truncated = was_cut or len(shown) < total
         parts = ["\n".join(shown)] if shown else [f"No files match.{advice}"]
         if folders:
-            parts.append("Folders: " + " ".join(_within(folders[:most], 300)))
+            parts.append("Folders: " + " ".join(within(folders[:most], 300)))
         if len(shown) < total:
             parts.append(
                 f"[{len(shown)} of {total:,} files shown; narrow the pattern or raise max_results]"
@@ -121,12 +122,3 @@ def _listing(
         len(files),
         [f"{prefix}{shown_name(path)}/" for path in folders],
     )
-
-
-def _within(paths: list[str], budget: int) -> list[str]:
-    """Return as many of the paths as fit in the budget of characters, at least one."""
-    for count, path in enumerate(paths):
-        budget -= len(path) + 1
-        if budget < 0 and count:
-            return paths[:count]
-    return paths

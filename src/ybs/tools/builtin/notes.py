@@ -9,7 +9,7 @@ from ybs.core.cutting import shortened
 from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.workspace import Workspace
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.core.wording import plural
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.workspace import Workspace
 

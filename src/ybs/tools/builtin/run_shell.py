@@ -17,7 +17,8 @@ from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, Preview, ToolOutput
 from ybs.security.launcher import bash
 from ybs.security.paths.path_text import quoted
-from ybs.security.policy.policy import GOES_ON, Subject
+from ybs.security.policy.case import Subject
+from ybs.security.policy.policy import GOES_ON
 from ybs.security.sandbox.launch import Launch, Need
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun

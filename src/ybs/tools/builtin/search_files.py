@@ -17,6 +17,7 @@ from ybs.core.wording import plural
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.roots import Roots
 from ybs.tools.builtin.base import BuiltInTool, positive
+from ybs.tools.listing import within
 from ybs.tools.reading.files import failure, open_regular
 from ybs.tools.searching.walk import Deadline, Walk, left_out
 from ybs.tools.workspace import Workspace
@@ -108,7 +109,7 @@ class SearchFiles(BuiltInTool):
         self, found: "SearchResult", matches: "Sequence[LineMatch]", arguments: SearchFilesArguments
     ) -> ToolOutput:
         blocks = list(_blocks(matches))
-        shown = _within(blocks, self.workspace.max_output_chars - _NOTE_ROOM)
+        shown = within(blocks, self.workspace.max_output_chars - _NOTE_ROOM)
         is_truncated = found.was_cut or bool(found.slow) or found.total > len(shown)
         parts = shown[:] or ["No matches."]
         if found.total > len(shown):
@@ -241,11 +242,3 @@ def _blocks(matches: "Sequence[LineMatch]") -> Iterator[str]:
         lines += [f"{number}-\t{line}" for number, line in after]
         last = match.line + len(after)
         yield "\n".join(lines)
-
-
-def _within(blocks: list[str], budget: int) -> list[str]:
-    for count, text in enumerate(blocks):
-        budget -= len(text) + 1
-        if budget < 0 and count:
-            return blocks[:count]
-    return blocks

@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 
 MOST_SECONDS = 120

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Preview, ToolOutput
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.builtin.delegate import Delegates, call_of, task_of
 from ybs.tools.listing import listing, unknown

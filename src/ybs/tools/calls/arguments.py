@@ -143,18 +143,11 @@ def _unwrapped(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:
         return given
     inside = given[insides[0]]
     if isinstance(inside, str):
-        inside = _json_object(inside)
+        inside = _json_in(inside)
     if not isinstance(inside, dict):
         return given
     notes.append(f"the arguments were within {_short(insides[0])!r}; send them without it")
     return {str(name): value for name, value in inside.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - any JSON
-
-
-def _json_object(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _renamed(tool: _Wanted, given: _Given, notes: list[str]) -> _Given:

@@ -5,7 +5,7 @@ from ybs.core.cutting import from_word, up_to_word
 _ROOM = 200  # characters kept free for the note
 
 
-def cut(text: str, limit: int, hint: str = "", *, head_share: float = 0.5) -> str:
+def cut(text: str, limit: int, hint: str = "") -> str:
     """Return the text within `limit` characters; `hint` says how to get the rest.
 
     The cut falls on line ends where there are any nearby.
@@ -13,7 +13,7 @@ def cut(text: str, limit: int, hint: str = "", *, head_share: float = 0.5) -> st
     if len(text) <= limit:
         return text
     room = max(limit - _ROOM - len(hint), 0)
-    end = int(room * head_share)
+    end = room // 2
     head = up_to_line(text, end)
     tail = from_line(text, len(text) - (room - end))
     if not head.endswith("\n") and text.startswith("\n", len(head)):

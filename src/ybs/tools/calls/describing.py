@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-import msgspec
 from msgspec.structs import replace
 
 from ybs.core.cutting import first_words
+from ybs.core.decoding import object_in
 from ybs.core.errors import ToolError
 from ybs.core.events import ToolStarted
 from ybs.core.ports import Toolbox
@@ -74,7 +74,7 @@ def title_of(name: str, arguments: bytes) -> str:
 
 def subject(arguments: bytes) -> str:
     """Return in a few words what a call is about, from its arguments (JSON)."""
-    given = _given(arguments)
+    given = object_in(arguments) or {}
     if isinstance(action := given.get("action"), str) and action:
         return one_line(" ".join([action, *_texts_in(given, ("paths", "path", "text", "id"))]))
     for key in SUBJECTS:
@@ -92,13 +92,6 @@ def one_line(text: str) -> str:
     return " ".join(unabridged(text).split())
 
 
-def _given(arguments: bytes) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(arguments, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return {}
-
-
 def _texts_in(given: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
     """Yield the texts that stand there under these names, those of lists as well."""
     for key in keys:
@@ -110,7 +103,7 @@ def _texts_in(given: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
 
 def _paths_in(arguments: bytes, roots: Roots) -> Iterator[str]:
     """Yield the files that are named, as `roots` shows them. Nothing is looked at: a link stands for itself."""
-    for text in _texts_in(_given(arguments), ("path", "paths")):
+    for text in _texts_in(object_in(arguments) or {}, ("path", "paths")):
         try:
             path = os.path.normpath(roots.folder / path_of(text))
         except ToolError:

@@ -63,11 +63,6 @@ def find(text: str, old: str, new: str, *, replace_all: bool = False) -> EditMat
     return found
 
 
-def line_of(text: str, place: int) -> int:
-    """Return the number of the line, from 1, that the place is in."""
-    return text.count("\n", 0, place) + 1
-
-
 def _lines_of(text: str, places: list[int]) -> tuple[int, ...]:
     """Return the numbers of the lines that these places, in order, are in."""
     steps = (text.count("\n", one, two) for one, two in pairwise([0, *places]))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ybs.config.document import open_regular
 from ybs.config.host import Host, worked_in
-from ybs.config.paths import SYSTEM
+from ybs.config.paths import SYSTEM, is_same
 from ybs.config.variables import project_variables
 from ybs.core.errors import Refused
 from ybs.security.firewall.checks import is_random
@@ -346,9 +346,7 @@ def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: boo
 
 
 def _is_in(path: Path, folder: Path) -> bool:
-    """Return whether a path leads into a folder: by the numbers of files, since names may be spelled in several ways."""
-    above = (path, *path.parents) if folder.exists() else ()
-    return any(each.exists() and each.samefile(folder) for each in above)
+    return any(is_same(each, folder) for each in (path, *path.parents))
 
 
 def _is_link(path: Path, host: Host) -> bool:

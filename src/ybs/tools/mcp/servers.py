@@ -24,7 +24,7 @@ from ybs.core.ports import Confirm, Effect, Preview, Tool, ToolOutput, ToolSpec
 from ybs.core.remedies import Remedy
 from ybs.core.time_limits import time_limit
 from ybs.security.own_programs import APART, Start
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.security.sandbox.copied_homes import is_ready, mark_ready, mark_unready
 from ybs.security.sandbox.launch import Launch
 from ybs.security.sandbox.resident import Resident, home_of

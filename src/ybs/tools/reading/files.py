@@ -5,11 +5,16 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from zlib import crc32
 
 from ybs.core.errors import ToolError
 from ybs.security.paths.opening import OpenEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ybs.security.paths.roots import Roots
 
 MOST_BYTES = 20_000_000  # what is edited or compared is held in memory
 _CHUNK = 1_000_000
@@ -102,6 +107,15 @@ def read_if_there(place: OpenEntry, shown: str) -> tuple[bytes | None, os.stat_r
     if place.status() is None:
         return None, None
     return read_bytes(place, shown)
+
+
+def content_at(roots: "Roots", path: "Path") -> bytes | None:
+    """Return what a file holds; None where there is none. Raises ToolError and OSError."""
+    try:
+        with roots.held(path) as place:
+            return read_if_there(place, roots.show(path))[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # nor is its folder there
 
 
 def remark_on(status: os.stat_result | None) -> str:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
+from ybs.core.decoding import object_in
 from ybs.core.messages import Image
 from ybs.tools.calls.cut import cut
 from ybs.tools.reading.images import media_type_of, pixels_of
@@ -31,11 +31,8 @@ class _Rendered(Struct, frozen=True):
 
 def rendered(data: bytes) -> _Rendered | None:
     """Return the notebook as text, or None where the bytes are something else."""
-    try:
-        book = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    cells = _list(_dict(book).get("cells"))
+    book = object_in(data)
+    cells = _list(book and book.get("cells"))
     if not cells or not all(isinstance(cell, dict) for cell in cells):
         return None
     images: list[Image] = []

@@ -123,3 +123,9 @@ def _newest_process() -> int:
         return int(_read("/proc/loadavg").split()[-1])
     except (OSError, ValueError, IndexError):
         return -1
+
+
+def signal_group(group: int, number: int) -> None:
+    """Send a signal to a process group, if it is still there."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

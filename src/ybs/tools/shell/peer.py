@@ -1,7 +1,6 @@
 """A program that ybs exchanges messages with over its pipes, one a line: started, read within bounds, and ended for certain with all that it started."""
 
 import asyncio
-import os
 import signal
 from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable
@@ -16,7 +15,7 @@ from ybs.core.time_limits import time_limit
 from ybs.security.launcher import start_in_loop
 from ybs.security.loop_process import LoopProcess
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.orphans import CommandMark, signal_group
 from ybs.tools.shell.watch import Watch
 
 #: A message may have so many bytes; a program that sends more is ended.
@@ -155,9 +154,3 @@ class Peer:
         await asyncio.to_thread(mark.end_all, process.pid, monotonic() - self._started)
         process.close()
         self.ended.set()
-
-
-def signal_group(group: int, number: int) -> None:
-    """Send a signal to a process group, if it is still there."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ybs.core.time_limits import time_limit
 from ybs.security.launcher import start
 from ybs.security.sandbox.launch import Launch
-from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.orphans import CommandMark, signal_group
 from ybs.tools.shell.output import LOOK_SECONDS, CommandOutput, OutputWindow
 from ybs.tools.shell.watch import Watch
 
@@ -266,7 +266,7 @@ class Shell:
             pump.abandon()
             command.mark.abandon()
             if process is not None:
-                _signal(process.pid, signal.SIGKILL)
+                signal_group(process.pid, signal.SIGKILL)
                 process.wait()
                 command.watch.end(process.pid)
             raise
@@ -331,7 +331,7 @@ class Shell:
 
     def _signal(self, number: signal.Signals) -> None:
         if not self._may_be_buried.is_set():
-            _signal(self._process.pid, number)
+            signal_group(self._process.pid, number)
 
 
 def _spawn(command: ShellCommand, outputs: list[int]) -> "Popen[bytes]":
@@ -351,8 +351,3 @@ def _spawn(command: ShellCommand, outputs: list[int]) -> "Popen[bytes]":
             attempts.begin()
         if command.given is not None:
             command.given.close()
-
-
-def _signal(group: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

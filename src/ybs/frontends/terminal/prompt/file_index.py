@@ -99,10 +99,11 @@ class FileIndex:
         return FileListing(paths)
 
     def _each_path(self, deadline: "Deadline") -> Iterator[str]:
+        from ybs.agent.project_walk import outermost
         from ybs.tools.searching.walk import Walk
 
         folder = self._roots.folder
-        for root in _outermost(self._roots.folders):
+        for root in outermost(self._roots.folders):
             shown = str(root.relative_to(folder)) if root.is_relative_to(folder) else str(root)
             prefix = "" if shown == "." else f"{shown.rstrip('/')}/"
             walk = Walk(self._roots, root, deadline=deadline)
@@ -110,14 +111,6 @@ class FileIndex:
                 yield prefix + entry.path
             for path in walk.folders:
                 yield f"{prefix}{path}/"
-
-
-def _outermost(folders: Sequence[Path]) -> list[Path]:
-    kept: list[Path] = []
-    for folder in sorted(set(folders)):  # a folder comes before what is in it
-        if not any(folder.is_relative_to(other) for other in kept):
-            kept.append(folder)
-    return kept
 
 
 class FileListing:
