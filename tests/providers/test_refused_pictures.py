@@ -164,3 +164,15 @@ def test_a_request_without_refused_pictures_stays_the_same_object():
     assert pictures.settle(request, is_good=True)
     first, again = pictures.without(request), pictures.without(request)
     assert first.messages[0] is again.messages[0]
+
+
+def test_pictures_that_a_conversation_took_stay_taken_while_it_grows():
+    pictures = RefusedPictures()
+    said = [UserMessage.of("look", ONE)]
+    pictures.settle(Request("", said), is_good=True)
+    said = [*said, UserMessage.of("and", TWO)]
+    pictures.settle(Request("", said), is_good=True)
+    later = Request("", [*said, UserMessage.of("now", THREE)])
+    assert pictures.suspect(later)
+    assert [*pictures.without(later).messages[:2]] == said
+    assert pictures.without(later).messages[2] != later.messages[2]

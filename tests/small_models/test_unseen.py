@@ -3,7 +3,7 @@
 from msgspec import Raw
 
 from ybs.core.messages import AssistantMessage, Message, Text, ToolCall, ToolResult, UserMessage
-from ybs.small_models.unseen import UNSEEN, without_unseen
+from ybs.small_models.unseen import UNSEEN, SurveyFilter, without_unseen
 
 
 def _looked(*ids: str) -> list[Message]:
@@ -26,3 +26,16 @@ def test_only_the_steps_of_a_survey_are_left_out():
         assert len(left) == len(others)
         assert all(one is two for one, two in zip(left, others, strict=True))
     assert without_unseen(others) is others
+
+
+def test_a_conversation_that_grows_or_is_rewritten_is_told_without_its_surveys():
+    surveys = SurveyFilter()
+    said: list[Message] = [UserMessage.of("hi"), *_looked("call_1")]
+    assert surveys.left(said) is said
+    survey = _looked(f"{UNSEEN}1")
+    assert surveys.left([*said, *survey]) == said
+    said = [*said, *_looked("call_2")]
+    assert surveys.left(said) is said
+    assert surveys.left([*survey, *said]) == said
+    assert surveys.left(said[:1]) == said[:1]
+    assert surveys.left([*said[:1], *survey, *said[1:]]) == said

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ybs.core.messages import Message, Usage
 from ybs.core.ports import Model, Request, ToolSpec
 from ybs.providers.watched import WatchedModel
-from ybs.small_models.unseen import without_unseen
+from ybs.small_models.unseen import SurveyFilter
 
 if TYPE_CHECKING:
     from ybs.core.events import Noticed
@@ -28,6 +28,7 @@ class Window:
         self, provider: str, model: "ProviderModel", specs: Callable[[], Sequence[ToolSpec]]
     ) -> None:
         self._provider, self._model, self._specs = provider, model, specs
+        self._surveys = SurveyFilter()
         self._counter: TokenCounter | None = None
         #: Whether the last request took so much of the window that its size should be certain.
         self._fills = False
@@ -57,7 +58,7 @@ class Window:
 
         So nothing is loaded that counts before the first request has been sent.
         """
-        request = _sent(request)
+        request = self._sent(request)
         if self._counter is None:
             try:
                 guess = len(encode(request)) // _BYTES
@@ -69,7 +70,7 @@ class Window:
 
     def counted(self, request: Request) -> int:
         """Return the tokens of a request that the provider has counted all of; else 0."""
-        counter, request = self._counter, _sent(request)
+        counter, request = self._counter, self._sent(request)
         return counter.tokens(request) if counter and counter.is_counted(request) else 0
 
     def watching(self, model: Model) -> Model:
@@ -77,7 +78,7 @@ class Window:
         return WatchedModel(model, self._learn, before=self._ask_in_time)
 
     def _learn(self, request: Request, usage: Usage) -> None:
-        self.counter.learn(_sent(request), usage)
+        self.counter.learn(self._sent(request), usage)
         self._fills = usage.input_tokens >= _FAR_BELOW * self.room
 
     async def _ask_in_time(self) -> "Noticed | None":
@@ -96,8 +97,7 @@ class Window:
             self._has_asked = True
             await self._model.detect_window()
 
-
-def _sent(request: Request) -> Request:
-    """Return a request as models are sent it."""
-    messages = without_unseen(request.messages)
-    return request if messages is request.messages else replace(request, messages=messages)
+    def _sent(self, request: Request) -> Request:
+        """Return a request as models are sent it."""
+        messages = self._surveys.left(request.messages)
+        return request if messages is request.messages else replace(request, messages=messages)

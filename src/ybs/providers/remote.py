@@ -396,7 +396,7 @@ class RemoteModel:
 
     def _learn(self, request: Request, error: ModelError, tries: "_Tries") -> bool:
         """Take from a refusal how the server wants to be asked; return whether it is to be asked again so."""
-        has_pictures = self.quirks.sees_images and bool(pictures_in(request))
+        has_pictures = self.quirks.sees_images and bool(pictures_in(request.messages))
         is_known = isinstance(error, BadRequest) and self._learn_quirk(request, error, tries)
         if is_known or not has_pictures:
             return is_known
@@ -411,7 +411,7 @@ class RemoteModel:
         """Take from the words of a refusal what is known of servers that say so; return whether that is new."""
         if tries.lessons == _MOST_LESSONS:
             return False
-        has_tools, has_images = bool(request.tools), bool(pictures_in(request))
+        has_tools, has_images = bool(request.tools), bool(pictures_in(request.messages))
         learned = learn_schema(self.quirks, error.said, has_tools=has_tools)
         lesson = (
             (learned, "")

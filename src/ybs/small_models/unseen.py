@@ -6,8 +6,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from ybs.core.events import Event
+from ybs.core.memo import alike
 from ybs.core.messages import AssistantMessage, Message, ToolResult
-from ybs.core.ports import Request
+from ybs.core.ports import Model, Request
 from ybs.core.wrapper import ModelWrapper
 
 #: What stands in the ids of these calls.
@@ -25,12 +26,31 @@ def without_unseen(messages: Sequence[Message]) -> Sequence[Message]:
     return [message for message in messages if not _is_unseen(message)]
 
 
+class SurveyFilter:
+    """Leaves surveys out of a conversation that grows: messages that had none the last time are not looked at again."""
+
+    def __init__(self) -> None:
+        self._clean: list[Message] = []
+
+    def left(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return what `without_unseen` returns."""
+        new = messages[alike(self._clean, messages) :]
+        if without_unseen(new) is not new:
+            return without_unseen(messages)
+        self._clean = [*messages]
+        return messages
+
+
 class HidingModel(ModelWrapper):
     """A Model that is sent no surveys, which a small model before it may have left in the conversation."""
 
+    def __init__(self, model: Model) -> None:
+        super().__init__(model)
+        self._surveys = SurveyFilter()
+
     def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the answer."""
-        messages = without_unseen(request.messages)
+        messages = self._surveys.left(request.messages)
         if messages is not request.messages:
             request = replace(request, messages=messages)
         return self._model.stream(request)

@@ -325,3 +325,30 @@ async def test_what_is_learned_later_is_masked_in_what_was_said_before(firewall:
     assert [each.words for each in both] == [f"it is {mark} there", f'db_password = "{mark}"']
     again = (await sent(model, Request("", [first, later]))).messages
     assert [*again] == [*both]
+
+
+async def test_tools_that_stay_are_told_of_as_before_and_changed_ones_anew(
+    firewall: Firewall, token: str
+) -> None:
+    model = model_of(firewall)
+    one, two = (
+        ToolSpec(name=name, description=text, parameters=Raw(b"{}"))
+        for name, text in (("a", f"has {token}"), ("b", "plain"))
+    )
+    for tools in ([one], [one], [one, two], [two], [two, one], []):
+        told = (await sent(model, Request("", [UserMessage.of("hi")], tools))).tools
+        assert [each.name for each in told] == [each.name for each in tools]
+        assert token not in repr(told)
+
+
+async def test_a_message_between_earlier_ones_is_masked(firewall: Firewall, token: str) -> None:
+    model = model_of(firewall)
+    first, last = UserMessage.of("one"), UserMessage.of("two")
+    new = ToolResult(call_id="1", name="t", output=token)
+    await sent(model, Request("", [first, last]))
+    for messages in ([first, new, last], [new, first, last], [last, new]):
+        told = (await sent(model, Request("", messages))).messages
+        assert token not in repr(told)
+        assert [each for each in told if isinstance(each, UserMessage)] == [
+            each for each in messages if isinstance(each, UserMessage)
+        ]

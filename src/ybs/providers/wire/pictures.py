@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ybs.core.memo import Memo
+from ybs.core.memo import Memo, alike
 from ybs.core.messages import Image, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request
 
@@ -31,9 +31,8 @@ def pictures_before(messages: Sequence[Message], place: int) -> list[Image]:
     return images
 
 
-def pictures_in(request: Request) -> list[Image]:
-    """Return all pictures of a request, those of tools first."""
-    messages = request.messages
+def pictures_in(messages: Sequence[Message]) -> list[Image]:
+    """Return all pictures in messages, those of tools first."""
     results = [each.images for each in messages if isinstance(each, ToolResult) and each.images]
     said = [each.content for each in messages if isinstance(each, UserMessage)]
     return [part for parts in (*results, *said) for part in parts if isinstance(part, Image)]
@@ -47,6 +46,8 @@ class RefusedPictures:
         self._suspected: set[bytes] = set()
         self._taken: set[bytes] = set()
         self._kept: Memo[Message, Message] = Memo()
+        #: The messages of the last request that was answered.
+        self._answered: list[Message] = []
 
     @property
     def are_all(self) -> bool:
@@ -55,7 +56,7 @@ class RefusedPictures:
 
     def suspect(self, request: Request) -> bool:
         """Leave out, for now, what the server has not taken before; return whether that changes the request."""
-        all_of_them = {_mark(image) for image in pictures_in(request)} - self._refused
+        all_of_them = {_mark(image) for image in pictures_in(request.messages)} - self._refused
         new = (all_of_them - self._taken or all_of_them) - self._suspected
         self._suspected |= new
         self._kept = Memo()
@@ -66,7 +67,9 @@ class RefusedPictures:
         suspected, self._suspected = self._suspected, set()
         if is_good:
             self._refused |= suspected
-            self._taken |= {_mark(image) for image in pictures_in(request)} - self._refused
+            new = request.messages[alike(self._answered, request.messages) :]
+            self._taken |= {_mark(image) for image in pictures_in(new)} - self._refused
+            self._answered = [*request.messages]
         elif suspected:
             self._kept = Memo()
         return is_good and bool(suspected)

@@ -262,7 +262,7 @@ class Firewall:
         What a text says of the one before it makes it false too.
         """
         memory = self._known()
-        new = [text for text in texts if len(text) >= LEAST_SECRET and not _is_known(memory, text)]
+        new = [text for text in texts if len(text) >= LEAST_SECRET and memory.get(text) != ()]
         if not new:
             return True
         if any(memory.get(text) for text in new) or self.search(_APART.join(new)):
@@ -500,11 +500,6 @@ def _meets(spans: Iterable[Span], span: Span) -> bool:
     return any(
         start < span[1] and span[0] < end for start, end, kind in spans if kind != ASSIGNED.kind
     )
-
-
-def _is_known(memory: FindingCache, text: str) -> bool:
-    findings = memory.get(text)
-    return findings is not None and not findings
 
 
 def exact(data: bytes, known: Iterable[tuple[bytes, str]]) -> list[Span]:

@@ -5,6 +5,7 @@ A private key is asked about where somebody can answer; what cannot be masked fo
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from operator import is_
 from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from msgspec import Struct
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
 from ybs.core.events import Event, Noticed
+from ybs.core.memo import alike
 from ybs.core.messages import AssistantMessage, Message, ToolResult, UserMessage
 from ybs.core.ports import Model, Request, ToolSpec
 from ybs.core.wrapper import ModelWrapper
@@ -67,7 +69,11 @@ class FirewallModel(ModelWrapper):
         #: What somebody said and must not be sent: it would stop every later request too.
         self.refused: UserMessage | None = None
         self._messages: dict[int, tuple[Message, Message]] = {}
+        #: The messages of the last request, and how they were sent: mostly the next one begins with them.
+        self._said: tuple[list[Message], list[Message]] = ([], [])
         self._specs: dict[int, tuple[ToolSpec, ToolSpec]] = {}
+        #: The tools of the last request, and how they were told of.
+        self._told: tuple[Sequence[ToolSpec], Sequence[ToolSpec]] = ((), ())
         #: The names of tools that are not offered, as they may be shown.
         self._left_out = dict[str, str]()
         self._system = ("", "")
@@ -99,19 +105,19 @@ class FirewallModel(ModelWrapper):
         if request.system != self._system[0]:
             clean = await self._checked(request.system, _SYSTEM, is_said=False)
             self._system = (request.system, clean)
-        self._pass_specs(request.tools)
-        offered = [spec for spec in request.tools if not self._has_secret_name(spec)]
-        specs = [await self._spec(spec) for spec in offered]
-        known = self._messages
-        messages = [
+        specs = await self._offered(request.tools)
+        (said, clean), known = self._said, self._messages
+        count = alike(said, request.messages)
+        new = [
             kept[1] if (kept := known.get(id(each))) is not None else await self._message(each)
-            for each in request.messages
+            for each in request.messages[count:]
         ]
-        messages = self._masked_again(messages)
-        pairs = zip(request.messages, messages, strict=True)
-        self._messages = {id(old): (old, new) for old, new in pairs}  # some are no longer said
-        self._specs = {id(old): (old, new) for old, new in zip(offered, specs, strict=True)}
-        return Request(self._system[1], messages, specs)
+        messages = self._masked_again(found := [*clean[:count], *new])
+        if messages is not found or len(self._messages) != len(messages):  # some are no longer said
+            pairs = zip(request.messages, messages, strict=True)
+            self._messages = {id(old): (old, new) for old, new in pairs}
+        self._said = ([*request.messages], messages)
+        return Request(self._system[1], [*messages], specs)
 
     def _masked_again(self, messages: list[Message]) -> list[Message]:
         """Mask what is newly known to be a secret in earlier messages too; nobody is asked again."""
@@ -120,6 +126,18 @@ class FirewallModel(ModelWrapper):
             messages = [masked(self.firewall, each, _place(each)) for each in messages]
             self._system = (self._system[0], masked(self.firewall, self._system[1], _SYSTEM))
         return messages
+
+    async def _offered(self, tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
+        """Return the masked descriptions of tools; those that the last request had too, if none was left out of it."""
+        told, specs = self._told
+        if len(told) == len(tools) == len(specs) and all(map(is_, told, tools)):
+            return specs
+        self._pass_specs(tools)
+        offered = [spec for spec in tools if not self._has_secret_name(spec)]
+        specs = [await self._spec(spec) for spec in offered]
+        self._specs = {id(old): (old, new) for old, new in zip(offered, specs, strict=True)}
+        self._told = (tuple(tools), specs)
+        return specs
 
     def _pass_specs(self, specs: Sequence[ToolSpec]) -> None:
         """Let new descriptions pass that are clean, with one look at all of them."""

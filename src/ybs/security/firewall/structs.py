@@ -119,7 +119,8 @@ def _gather_fields(value: Struct, texts: list[str]) -> bool:
     for name in _fields_of(type(value)):
         item: object = getattr(value, name)
         if isinstance(item, str):
-            _gather_text(item, texts)
+            if item:
+                _gather_text(item, texts)
         elif type(item) not in _WORDLESS and not _gather(item, texts):
             return False
     return True
@@ -127,7 +128,7 @@ def _gather_fields(value: Struct, texts: list[str]) -> bool:
 
 def _gather_text(text: str, texts: list[str]) -> None:
     texts.append(text)
-    if (data := _json_in(text)) is not None:
+    if not text[:1].isalnum() and (data := _json_in(text)) is not None:
         texts += joined(data)
 
 

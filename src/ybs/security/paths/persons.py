@@ -55,7 +55,7 @@ def named_by_settings(
     path = host.environ.get("PATH", "")
     led = led_into(str(host.home), path, (*_places(host), *said.folders), root)
     started = _started(host, root, tuple(map(_state, _startup_files(host))))
-    run = run_in_project(host, root)
+    run = _run_of(said, root)
     named = dict.fromkeys(
         (*named_by_git(host, root, repositories), *led, *asked_for, *said.files, *started, *run)
     )
@@ -65,11 +65,7 @@ def named_by_settings(
 
 def run_in_project(host: Host, root: str) -> list[str]:
     """Return the paths in a root that commands of settings run where they start there; they need not exist."""
-    found = (
-        path for each in _reached(host, root, _states(host)).run for path in matches(each, root)
-    )
-    named = (path.rstrip("/") for path in found if path.endswith("/") or not os.path.isdir(path))  # noqa: PTH112 - texts
-    return [path for path in named if path != root]
+    return _run_of(_reached(host, root, _states(host)), root)
 
 
 class _Said(Struct, frozen=True):
@@ -78,6 +74,12 @@ class _Said(Struct, frozen=True):
     files: tuple[str, ...]
     folders: tuple[str, ...]
     run: tuple[str, ...]
+
+
+def _run_of(said: _Said, root: str) -> list[str]:
+    found = (path for each in said.run for path in matches(each, root))
+    named = (path.rstrip("/") for path in found if path.endswith("/") or not os.path.isdir(path))  # noqa: PTH112 - texts
+    return [path for path in named if path != root]
 
 
 def _states(host: Host) -> tuple[_File, ...]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from time import monotonic
@@ -121,8 +121,7 @@ class Places(Struct, frozen=True, kw_only=True):
     @property
     def inner_home(self) -> str:
         """Where the home folder is inside: at its own place, or in /tmp where that belongs to the system."""
-        in_system = any(lies_in(self.home, folder) for folder in (*SYSTEM, *KERNEL))
-        return "/tmp" if in_system or self.home in ("/", "/tmp", "/var/tmp") else self.home  # noqa: S108
+        return _inner_home(self.home)
 
     def check_folder(self, folder: Path) -> str:
         """Return the folder resolved. Raises Refused where it lies in no writable one."""
@@ -130,6 +129,12 @@ class Places(Struct, frozen=True, kw_only=True):
         if not any(lies_in(real, root) for root in self.writable):
             raise Refused(f"{folder} lies outside the folders that the sandbox opens")
         return real
+
+
+@cache
+def _inner_home(home: str) -> str:
+    in_system = any(lies_in(home, folder) for folder in (*SYSTEM, *KERNEL))
+    return "/tmp" if in_system or home in ("/", "/tmp", "/var/tmp") else home  # noqa: S108
 
 
 def see(
