@@ -273,8 +273,6 @@ class Chats:
 
     def _opening(self, options: Options, name: str) -> Shared:
         """Open a session, or the saved one of this name. Raises Busy where it is open already, with the options of others."""
-        if name and any(each.session.journal.name == name for each in self._hub.sessions):
-            raise Busy(name)
         return self._hub.open(options.folder, options=options, resume=name or None)
 
     async def _folder(self, row: "Row[Any]") -> Path:
