@@ -122,6 +122,18 @@ async def test_a_session_shows_such_a_warning_once_also_after_new(home, project)
     assert "As it stands it does nothing." in warning
 
 
+def test_a_key_that_does_not_follow_a_variable_to_an_address_is_named(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = place(
+        home, '{"llm": {"provider": "openai", "model": "m",\n"api_key": "' + "k" * 24 + '"}}'
+    )
+    assert opened(Options.of(project, {})).loaded.warnings == ()
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://proxy.example.org/v1")
+    (warning,) = opened(Options.of(project, {})).loaded.warnings
+    assert warning.startswith(f"{file}:2: llm.api_key: it is not sent to proxy.example.org")
+
+
 def test_a_folder_that_is_not_opened_as_a_link_leads_out_is_named(home: Path, project: Path):
     (project / "build").symlink_to(home)
     file = place(home, '{"safety": {"sandbox_allowed_paths":\n["./", "build"]}}')
