@@ -160,11 +160,19 @@ def create_model(
     found = chosen_provider(host, config, provider)
     if model and not is_persons:
         _check_name(model)
-    if found.name == chosen_name(config):
-        model = model or config.llm.model
+    model = _named(found, config, model)
     if found.make is not None:
         return found.make(host, config, model)
     return open_model(host, found, config, model=model)
+
+
+def _named(provider: Provider, config: Config, model: str | None) -> str | None:
+    return model or (config.llm.model if provider.name == chosen_name(config) else None)
+
+
+def model_of(provider: Provider, config: Config, model: str = "") -> str:
+    """Return the model that a provider is asked for: this one, else that of `llm` where it belongs to it, else its own; empty where there is none."""
+    return _named(provider, config, model) or provider.model
 
 
 def _check_name(model: str) -> None:
@@ -577,9 +585,13 @@ def runs_here(host: Host, provider: str, model: str, config: Config) -> bool:
 
 
 def distance(host: Host, provider: str, model: str, config: Config) -> Literal[0, 1, 2]:
-    """Return how far the words go: 0 stays on this machine, 1 in a private network. Raises ConfigError as `runs_here` does."""
-    server = host_of(chosen_provider(host, config, provider).endpoint)
-    if is_passed_on(model):
+    """Return how far the words go: 0 stays on this machine, 1 in a private network. An empty `model` is the one that the provider is asked for.
+
+    Raises ConfigError as `runs_here` does.
+    """
+    found = chosen_provider(host, config, provider)
+    server = host_of(found.endpoint)
+    if is_passed_on(model_of(found, config, model)):
         return 2
     if is_loopback(server):
         return 0
