@@ -65,9 +65,6 @@ def check_options(options: Options, loaded: Loaded) -> None:
         if not folder.is_dir():
             what = "is not a folder" if folder.exists() else "does not exist"
             raise BadOption(f"the additional folder {visible(str(folder))} {what}")
-        if is_led_out(loaded.host, folder.absolute(), options.folder):
-            words = link_words(loaded.host, folder)
-            raise BadOption(f"an additional folder: {visible(words, None)}")
 
 
 def tools_in(options: Options) -> Sequence[str]:
