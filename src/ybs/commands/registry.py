@@ -105,7 +105,7 @@ def commands_of(session: Session) -> Sequence[SlashCommand]:
 
 def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
     """Return the commands of files; one that is not the person's own takes no other name of a command of ybs either."""
-    custom = custom_of(session, named()) if session is not None else {}
+    custom: Mapping[str, SlashCommand] = custom_of(session, named()) if session is not None else {}
     return {n: each for n, each in custom.items() if n not in ALIASES or each.owner is Owner.PERSON}
 
 

@@ -84,9 +84,9 @@ class Opening(_Params, frozen=True):
         """Return what this one says of a session, beside its place and its variables, and another one does not say."""
         bare, found = Opening(folder=self.folder, environ=self.environ), list[str]()
         for name in Opening.__struct_fields__:
-            said, there = getattr(self, name), getattr(other, name)
-            is_there = set(said) <= set(there) if isinstance(said, tuple) else said == there
-            if not is_there and said != getattr(bare, name):
+            said, there, usual = (getattr(each, name) for each in (self, other, bare))
+            is_there = set(said) <= set(there) if isinstance(usual, tuple) else said == there
+            if not is_there and said != usual:
                 found.append(name)
         return found
 
