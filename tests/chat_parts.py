@@ -168,7 +168,12 @@ class Chatting:
         """Return an event with an id of its own."""
         number = next(self._count)
         values = {"id": f"telegram:bot:{number}", "place": self.place(who, group), "person": who}
-        values |= {"name": f"name{who}", "at": self.clock.now, "message": f"{number}"}
+        values |= {
+            "name": f"name{who}",
+            "at": self.clock.now,
+            "message": f"{number}",
+            "is_own": True,
+        }
         return Incoming(**{**values, "text": text, **rest})
 
     async def keep(self, incoming: Incoming) -> None:

@@ -291,6 +291,24 @@ async def test_a_projects_command_takes_no_name_of_a_skill_or_prompt_of_the_pers
 
 
 @pytest.mark.integration
+async def test_a_projects_command_takes_no_other_name_of_a_command_of_ybs(
+    project: Path, home: Path
+):
+    put(home, f"{OWN}/models.md", "my own models")
+    for name in ("reset", "login", "models", "probe"):
+        put(project, f".claude/commands/{name}.md", f"{name} of the project")
+    give_trust(project)
+    session, model = opened(project, 2)
+    async with session:
+        await session.handle("/models")
+        assert last_words(model) == "my own models"
+        for line, name in (("/reset", "clear"), ("/login", "setup"), ("/probe", "probe")):
+            assert command_at(line, session).names[0] == name
+        names = [name for each in commands_of(session) for name in each.names]
+        assert not {"reset", "login"}.intersection(names)
+
+
+@pytest.mark.integration
 async def test_of_what_a_command_or_a_skill_says_the_person_has_typed_its_name(
     project: Path, home: Path
 ):

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rows import every_row
 from scripted import AnthropicServer, HttpError, OpenAIServer
@@ -315,6 +316,30 @@ def test_incognito_with_local_models_only_has_local_fallbacks_only():
         complaint_about(Host.of({}), private, "away", "m", (name, "")) for name in ("here", "house")
     ]
     assert [bool(each) for each in left] == [False, True]
+
+
+def test_an_entry_that_names_a_provider_alone_is_judged_by_the_model_that_it_means():
+    """Ollama passes such a model on to its cloud, so that the conversation would leave the machine."""
+    home = Endpoint(endpoint="http://127.0.0.1:11434/v1", model="gpt-oss:120b-cloud")
+    settings = Config(
+        llm=LlmSettings(provider="mine", model="qwen3:8b", fallback=["home"]),
+        providers={"mine": Endpoint(endpoint=LOCAL), "home": home},
+    )
+    host = Host.of({})
+    for incognito in (IncognitoSettings(), IncognitoSettings(enabled=True, local_only=True)):
+        config = replace(settings, incognito=incognito)
+        words = [
+            complaint_about(host, config, "mine", "qwen3:8b", ("home", model))
+            for model in ("", "gpt-oss:120b-cloud")
+        ]
+        assert words[0] == words[1]
+        assert "is left out" in words[0]
+        first = create_model(host, config)
+        assert with_fallbacks(host, config, "mine", first) is first
+    local = replace(
+        settings, providers={**settings.providers, "home": Endpoint(endpoint=LOCAL, model="m")}
+    )
+    assert complaint_about(host, local, "mine", "qwen3:8b", ("home", "")) == ""
 
 
 async def test_a_chain_over_the_wire_goes_from_one_format_to_another():

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rows import every_row
 from scripted import AnthropicServer, GoogleServer, MistralServer, OllamaServer, OpenAIServer
@@ -33,6 +34,7 @@ from ybs.providers.registry import (
     chosen_provider,
     create_model,
     find_provider,
+    key_left_behind,
     open_model,
     provider_names,
 )
@@ -506,6 +508,25 @@ async def test_the_variables_that_people_have_say_where_requests_and_the_key_go(
     assert said
     (asked,) = server.requests
     assert secret in " ".join(asked.headers.values())
+
+
+async def test_the_key_of_the_settings_does_not_follow_a_variable_that_says_an_address():
+    key, other = "k" * 24, "v" * 24
+    settings = Config(llm=LlmSettings(provider="openai", model="m", api_key=key))
+    async with OpenAIServer(["one", "two", "three"]) as server:
+        named = replace(settings, llm=replace(settings.llm, endpoint=server.url))
+        for config, more in ((settings, {}), (settings, {"OPENAI_API_KEY": other}), (named, {})):
+            host = Host.of({"OPENAI_BASE_URL": server.url, **more})
+            model = create_model(host, config)
+            async for _ in model.stream(Request("", (UserMessage.of("hi"),))):
+                pass
+            await model.aclose()
+            assert ("127.0.0.1" in key_left_behind(host, config)) is (config is settings)
+    sent = [each.headers.get("authorization") for each in server.requests]
+    assert sent == [None, f"Bearer {other}", f"Bearer {key}"]
+    usual = Host.of({"OPENAI_BASE_URL": "https://api.openai.com/v1"})
+    assert chosen_provider(usual, settings).api_key == key
+    assert not key_left_behind(usual, settings)
 
 
 def test_the_usual_address_in_a_variable_changes_nothing():

@@ -247,10 +247,16 @@ async def test_all_of_the_home_folder_or_of_the_disk_is_not_offered(
     (question,) = person.questions
     assert question.grant == ""
     assert question.withheld
+    person = Person(ALWAYS)  # an answer that was not offered
+    with await Gate(Policy(SafetySettings()), person).admit_reading(call, outside, lambda _: None):
+        assert outside.roots.may_read(wanted)
+    assert outside.roots.reading == ()
+    assert not outside.roots.may_read(wanted)
+    person = Person(NO)
     narrow = OutsideRoots("outside", str(tmp_path / "notes.txt"), Roots(host, project))
     with pytest.raises(Refused):
         await Gate(Policy(SafetySettings()), person).admit_reading(call, narrow, lambda _: None)
-    assert person.questions[1].grant == f"reading in {tmp_path}"
+    assert person.questions[0].grant == f"reading in {tmp_path}"
 
 
 async def test_a_key_at_the_question_of_an_edit_has_each_edit_asked_about():

@@ -122,6 +122,18 @@ async def test_a_session_shows_such_a_warning_once_also_after_new(home, project)
     assert "As it stands it does nothing." in warning
 
 
+def test_a_key_that_does_not_follow_a_variable_to_an_address_is_named(
+    home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    file = place(
+        home, '{"llm": {"provider": "openai", "model": "m",\n"api_key": "' + "k" * 24 + '"}}'
+    )
+    assert opened(Options.of(project, {})).loaded.warnings == ()
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://proxy.example.org/v1")
+    (warning,) = opened(Options.of(project, {})).loaded.warnings
+    assert warning.startswith(f"{file}:2: llm.api_key: it is not sent to proxy.example.org")
+
+
 def test_a_folder_that_is_not_opened_as_a_link_leads_out_is_named(home: Path, project: Path):
     (project / "build").symlink_to(home)
     file = place(home, '{"safety": {"sandbox_allowed_paths":\n["./", "build"]}}')
@@ -142,9 +154,12 @@ def test_no_folder_of_the_persons_own_is_opened_by_a_link_of_the_project(home, p
         found = opened(Options.of(project, {"provider": "openai", "model": "x"}))
         assert found.roots.folders == (project.resolve(),)
         place(home, "{}")
-        with pytest.raises(BadOption, match=r"an additional folder: .* leads to ~/private"):
+        with pytest.raises(ConfigError, match=r"an additional folder: .* leads to ~/private"):
             opened(Options.of(project, {"add_dirs": (project / path,)}))
     opened(Options.of(project, {"add_dirs": (home / "private",)}))
+    (home / ".ssh").mkdir()
+    with pytest.raises(ConfigError, match=r"additional folder: ~/\.ssh cannot be added: keys"):
+        opened(Options.of(project, {"add_dirs": (home / ".ssh",)}))
 
 
 def test_a_folder_of_the_same_repository_is_opened_by_a_link_in_it(home: Path, project: Path):
@@ -156,7 +171,7 @@ def test_a_folder_of_the_same_repository_is_opened_by_a_link_in_it(home: Path, p
     found = opened(Options.of(project / "pkg", {"add_dirs": (project / "shared",)}))
     assert (project / "libs/shared").resolve() in found.roots.folders
     assert not [each for each in found.loaded.warnings if "not opened" in each]
-    with pytest.raises(BadOption, match=r"pkg/hooks leads to .*/\.git/hooks by a link"):
+    with pytest.raises(ConfigError, match=r"pkg/hooks leads to .*/\.git/hooks by a link"):
         opened(Options.of(project / "pkg", {"add_dirs": (project / "pkg/hooks",)}))
 
 

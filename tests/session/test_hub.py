@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from rows import every_row
+from ybs.config.private_file import Busy
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import ConfirmationAnswered, StateChanged, ToolFinished, TurnFinished
@@ -184,8 +185,9 @@ async def test_a_saved_session_that_is_open_is_shared_and_closed_by_the_last_who
     async with Hub() as hub:
         one = opened(hub, project, "fine")
         await one.session.send("hello")
-        again = opened(hub, project, resume=one.session.journal.name)
-        assert again is one
+        with pytest.raises(Busy):  # whose options would it go by
+            opened(hub, project, resume=one.session.journal.name)
+        assert hub.share(one.session.id) is one
         await hub.release(one.session.id)
         assert hub.sessions == (one,)
         await hub.release(one.session.id)

@@ -252,5 +252,7 @@ async def test_what_is_asked_shows_all_that_a_shell_would_run(open_session: Open
         session, _ = open_session(server)
         async with session:
             masked = session.journal.masked(StateChanged(questions=(question,), waiting=(text,)))
+            others = session.journal.masked(StateChanged(title=text, jobs=(text,)))
     assert masked.questions[0].preview == text
     assert masked.waiting == ("DB_PASSWORD=[ybs:secret:assigned-secret#1] make",)
+    assert (others.title, *others.jobs) == masked.waiting * 2  # whichever part of it has words

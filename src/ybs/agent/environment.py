@@ -12,11 +12,12 @@ from msgspec.structs import replace
 
 from ybs.agent.hooks import HookFacts, PersonsHooks, TurnHook
 from ybs.agent.secrets import Secrets
+from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
-from ybs.core.errors import ConfigError
+from ybs.core.errors import ConfigError, Refused
 from ybs.core.events import Emit
 from ybs.core.hooks import CallHook
 from ybs.core.ports import Confirm, Question
@@ -130,7 +131,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         person: Person = NOBODY,
         original: "ToolEnvironment | None" = None,
     ) -> "ToolEnvironment":
-        """Make the environment of a folder. Raises ConfigError for rules that make no sense."""
+        """Make the environment of a folder. Raises ConfigError for rules that make no sense, and for a folder that may not be added."""
         folder, config = folder.resolve(), loaded.config
         incognito = Incognito.of(config.incognito)
         trusts = original.trusts if original else cache(lambda: _is_trusted(loaded, folder))
@@ -466,8 +467,11 @@ def _roots_of(
         host.work_in(folder)
         return Roots(host, folder, blocked=blocked, original=original)
     roots = Roots(host, folder, loaded.config.safety.sandbox_allowed_paths, blocked)
-    for each in permissions.add_dirs:
-        roots.add(each)
+    try:
+        for each in permissions.add_dirs:
+            roots.add_named(each.absolute())
+    except Refused as error:
+        raise ConfigError(f"an additional folder: {visible(str(error), None)}") from error
     host.work_in(*roots.folders)
     return roots
 

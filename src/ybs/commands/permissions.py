@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ybs.core.errors import ConfigError, Refused
-from ybs.security.paths.steps import is_led_out, link_words
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
 
@@ -43,14 +42,7 @@ def _add_folders(session: Session, argument: str) -> Reply:
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         return Reply.error(f"{short(str(folder))} {what}.")
-    if is_led_out(session.host, named, session.folder):
-        return Reply.error(f"{link_words(session.host, named)}.")
-    if roots.is_blocked(str(folder)):
-        text = (
-            f"{short(str(folder))} cannot be added: keys, passwords or ybs's own files are there."
-        )
-        return Reply.error(text)
-    if roots.holds(folder):
+    if roots.holds(roots.admitted(named)):
         return Reply(text=f"ybs works in {short(str(folder))} already.")
     roots.add(folder)
     session.host.work_in(folder)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.command import SlashCommand, is_command
+from ybs.commands.command import Owner, SlashCommand, is_command
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.table import listed, named
@@ -104,7 +104,9 @@ def commands_of(session: Session) -> Sequence[SlashCommand]:
 
 
 def _custom_of(session: Session | None) -> Mapping[str, SlashCommand]:
-    return custom_of(session, named()) if session is not None else {}
+    """Return the commands of files; one that is not the person's own takes no other name of a command of ybs either."""
+    custom: Mapping[str, SlashCommand] = custom_of(session, named()) if session is not None else {}
+    return {n: each for n, each in custom.items() if n not in ALIASES or each.owner is Owner.PERSON}
 
 
 def runs_beside_a_turn(line: str, session: Session | None = None) -> bool:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ybs.core.errors import ToolError
-from ybs.security.paths.steps import is_led_out, link_words
 from ybs.security.sandbox.sandbox import WALLED
 from ybs.security.sandbox.shared_network import SharedNetwork
 from ybs.session.reply import Menu, MenuItem, Reply, Table
@@ -100,9 +99,7 @@ def _open_folder(session: Session, name: str) -> Reply | None:
     if not name:
         return None
     named: Path = session.host.expand(name, session.folder)
-    folder = named.resolve()
-    if is_led_out(session.host, named, session.folder):
-        return Reply.error(f"{link_words(session.host, named)}.")
+    folder = session.environment.roots.admitted(named)
     if not folder.is_dir():
         return Reply.error(f"{session.host.short(str(folder))} is not a folder.")
     session.environment.sandbox.add_folder(folder)

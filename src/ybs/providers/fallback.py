@@ -17,10 +17,10 @@ from ybs.core.ports import Request
 from ybs.providers.http.failures import NotServed, Unavailable
 from ybs.providers.registry import (
     ProviderModel,
-    chosen_name,
     chosen_provider,
     create_model,
     distance,
+    model_of,
 )
 
 #: A model that failed is not asked for so long, in seconds, or as long as its server asks for.
@@ -255,7 +255,7 @@ def complaint_about(
     try:
         far = distance(host, name, wanted, config)
         own = distance(host, provider, model, config)
-        has_model = bool(wanted or chosen_provider(host, config, name).model or _set(config, name))
+        has_model = bool(model_of(chosen_provider(host, config, name), config, wanted))
     except ConfigError as error:
         return str(error)
     if not has_model:
@@ -273,16 +273,10 @@ def complaint_about(
     return ""
 
 
-def _set(config: Config, provider: str) -> bool:
-    """Return whether the settings name a model for this provider."""
-    return bool(config.llm.model) and provider == chosen_name(config)
-
-
 def _link(host: Host, config: Config, provider: str, model: str) -> _Link:
     found = chosen_provider(host, config, provider)
-    shown = model or (config.llm.model if _set(config, provider) else "") or found.model
     return _Link(
-        f"{shown} ({provider})",
+        f"{model_of(found, config, model)} ({provider})",
         found.endpoint,
         lambda: create_model(host, config, provider=provider, model=model or None, is_persons=True),
     )

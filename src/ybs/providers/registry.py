@@ -5,7 +5,8 @@ for the one that is asked for.
 
 A variable's key (`OPENAI_API_KEY`) belongs to its maker's own address. It goes to another one only where both were named together: by a
 variable beside it (`OPENAI_BASE_URL`), or by `llm.provider` and `llm.endpoint` from one hand. An address alone is a server of its own, which
-gets the key that was saved for exactly its origin, or none.
+gets the key that was saved for exactly its origin, or none. The key of the settings (`llm.api_key`) is for the address that stands beside it,
+else for the maker's own: it does not follow a variable.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -159,11 +160,19 @@ def create_model(
     found = chosen_provider(host, config, provider)
     if model and not is_persons:
         _check_name(model)
-    if found.name == chosen_name(config):
-        model = model or config.llm.model
+    model = _named(found, config, model)
     if found.make is not None:
         return found.make(host, config, model)
     return open_model(host, found, config, model=model)
+
+
+def _named(provider: Provider, config: Config, model: str | None) -> str | None:
+    return model or (config.llm.model if provider.name == chosen_name(config) else None)
+
+
+def model_of(provider: Provider, config: Config, model: str = "") -> str:
+    """Return the model that a provider is asked for: this one, else that of `llm` where it belongs to it, else its own; empty where there is none."""
+    return _named(provider, config, model) or provider.model
 
 
 def _check_name(model: str) -> None:
@@ -257,9 +266,24 @@ def chosen_provider(host: Host, config: Config, name: str | None = None) -> Prov
             remedies=(Remedy("choose_provider"),),
         )
     found = find_provider(name, config)
-    if name != configured or not config.llm.endpoint:
-        found = _located(found, host.environ)
-    return _with_settings(found, config) if name == configured else found
+    if name == configured and config.llm.endpoint:
+        return _at_settings(found, config)
+    if name == configured and config.llm.api_key:  # so that it goes no further than its address
+        found = replace(found, api_key=config.llm.api_key)
+    return _located(found, host.environ)
+
+
+def key_left_behind(host: Host, config: Config) -> str:
+    """Return words on a key of the settings that does not go where the environment says that the provider is; nothing where it goes.
+
+    Raises ConfigError as `chosen_provider` does.
+    """
+    if not config.llm.api_key or config.llm.endpoint or chosen_name(config) is None:
+        return ""
+    found = chosen_provider(host, config)
+    if not found.is_moved:
+        return ""
+    return f"it is not sent to {host_of(found.endpoint)}, where a variable says that {found.name} is; set llm.endpoint beside it"
 
 
 def guessed_provider(host: Host, config: Config, name: str) -> Provider:
@@ -320,13 +344,12 @@ def _headers(provider: Provider, key: str | None) -> dict[str, str]:
     return bare | own | of_key
 
 
-def _with_settings(provider: Provider, config: Config) -> Provider:
-    """Apply `llm.endpoint` and `llm.api_key`."""
+def _at_settings(provider: Provider, config: Config) -> Provider:
+    """Put a provider at `llm.endpoint`, with the `llm.api_key` that was set for that."""
     llm = config.llm
-    if llm.endpoint:
-        provider = _at(provider, llm.endpoint, is_own=provider.name in config.providers)
-        if provider.is_moved and not is_named_at_address(config):
-            provider = replace(provider, key_variables=())
+    provider = _at(provider, llm.endpoint or "", is_own=provider.name in config.providers)
+    if provider.is_moved and not is_named_at_address(config):
+        provider = replace(provider, key_variables=())
     return replace(provider, api_key=llm.api_key) if llm.api_key else provider
 
 
@@ -562,9 +585,13 @@ def runs_here(host: Host, provider: str, model: str, config: Config) -> bool:
 
 
 def distance(host: Host, provider: str, model: str, config: Config) -> Literal[0, 1, 2]:
-    """Return how far the words go: 0 stays on this machine, 1 in a private network. Raises ConfigError as `runs_here` does."""
-    server = host_of(chosen_provider(host, config, provider).endpoint)
-    if is_passed_on(model):
+    """Return how far the words go: 0 stays on this machine, 1 in a private network. An empty `model` is the one that the provider is asked for.
+
+    Raises ConfigError as `runs_here` does.
+    """
+    found = chosen_provider(host, config, provider)
+    server = host_of(found.endpoint)
+    if is_passed_on(model_of(found, config, model)):
         return 2
     if is_loopback(server):
         return 0

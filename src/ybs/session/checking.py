@@ -4,6 +4,7 @@ A start and `ybs config check` ask the same functions, so that a check finds wha
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from ybs.config.layers import Loaded
 from ybs.config.report import Location, locate
 from ybs.config.schema import Config
 from ybs.core.errors import ConfigError
-from ybs.providers.registry import chosen_name, find_provider, route_of
+from ybs.providers.registry import chosen_name, find_provider, key_left_behind, route_of
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.paths.steps import is_led_out, link_words
 from ybs.security.policy.rules import Rule, rule_of
@@ -64,9 +65,6 @@ def check_options(options: Options, loaded: Loaded) -> None:
         if not folder.is_dir():
             what = "is not a folder" if folder.exists() else "does not exist"
             raise BadOption(f"the additional folder {visible(str(folder))} {what}")
-        if is_led_out(loaded.host, folder.absolute(), options.folder):
-            words = link_words(loaded.host, folder)
-            raise BadOption(f"an additional folder: {visible(words, None)}")
 
 
 def tools_in(options: Options) -> Sequence[str]:
@@ -92,6 +90,7 @@ def problems_in(
     yield from _in_prompt(loaded, folder)
     yield from _in_network(loaded)
     yield from _in_providers(loaded, only)
+    yield from _in_key(loaded)
     yield from _in_models(loaded)
     yield from _in_fallback(loaded)
 
@@ -214,6 +213,13 @@ def _in_providers(loaded: Loaded, only: str | None) -> Iterator[Problem]:
             path = ("llm", "provider") if own is None else ("providers", name, "quirks")
             words = str(error).removeprefix(f"providers.{name}.quirks: ")
             yield Problem(f"{locate(loaded, path).text}: {words}", stops=True)
+
+
+def _in_key(loaded: Loaded) -> Iterator[Problem]:
+    with suppress(ConfigError):  # no model is made then
+        if words := key_left_behind(loaded.host, loaded.config):
+            place = locate(loaded, ("llm", "api_key"))
+            yield Problem(f"{place.text}: {words}", stops=False)
 
 
 def _in_models(loaded: Loaded) -> Iterator[Problem]:

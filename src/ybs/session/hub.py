@@ -64,15 +64,10 @@ class Hub:
         return tuple(self._sessions.values())
 
     def open(self, folder: str | Path = ".", **options: Any) -> Shared:
-        """Open a session, or share the one that has this saved session (`resume`) open. Raises what `Session.open` does.
+        """Open a session. Raises what `Session.open` does, so Busy where `resume` names one that is open: `share` is for that.
 
         Questions are answered by their ids, unless `confirm` says who asks.
         """
-        if (name := options.get("resume")) and not options.get("fork"):
-            for shared in self.sessions:
-                if shared.session.journal.name == name:
-                    shared.holders += 1
-                    return shared
         session = self._open_session(folder, **{"confirm": by_id, "host": self._host, **options})
         shared = self._sessions[session.id] = Shared(session)
         self._changed()

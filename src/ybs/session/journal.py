@@ -163,8 +163,6 @@ class Journal:
 
     def masked(self, state: events.StateChanged) -> events.StateChanged:
         """Return where a session stands with its secrets masked; its questions have been masked before they were asked."""
-        if not (state.waiting or state.steps):
-            return state
         shown = mask(self._firewall(), replace(state, questions=()))
         return replace(shown, questions=state.questions)
 

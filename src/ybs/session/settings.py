@@ -221,6 +221,7 @@ def _has_more_than_shipped(options: Options, config: Config) -> bool:
         or (config.network.ca_file or config.network.proxy or config.context.system_prompt_file)
         or safety.require_confirmation != SHIPPED.require_confirmation
         or safety.sandbox_allowed_paths != SHIPPED.sandbox_allowed_paths
+        or (config.llm.api_key and not config.llm.endpoint)
         or (chosen is not None and chosen not in provider_names())
     )
 

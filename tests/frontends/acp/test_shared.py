@@ -171,6 +171,29 @@ async def test_an_editor_that_dies_leaves_its_turn_at_work_and_another_loads_it(
         await program.close()
 
 
+async def test_an_open_session_is_loaded_by_no_editor_whose_options_it_does_not_have(
+    clients: Any, own: Path, project: Path
+):
+    async with served(own, project, "hello") as serving:
+        program, editor = await serving.client(), clients.Editor()
+        session = (await program.call("open", **serving.opening, mode="auto"))["session"]
+        await program.call("send", session=session, text="hello")
+        (entry,) = await program.call("list")
+        import acp
+
+        here = {"cwd": str(project), "session_id": entry["name"], "mcp_servers": []}
+        options = ("--mode", "plan", "--deny", "run_shell", "--incognito")
+        async with editing(serving, clients, editor, *options):
+            for load in (editor.agent.load_session, editor.agent.resume_session):
+                with pytest.raises(acp.RequestError, match="mode, incognito, deny cannot be given"):
+                    await load(**here)
+        (entry,) = await program.call("list")
+        assert (entry["mode"], entry["clients"]) == ("auto", 0)
+        async with editing(serving, clients, editor, "--mode", "auto"):  # it has that
+            assert (await editor.agent.load_session(**here)).modes.current_mode_id == "auto"
+        await program.close()
+
+
 async def test_what_is_not_saved_in_the_editor_is_what_a_turn_of_the_terminal_reads(
     clients: Any, own: Path, project: Path
 ):

@@ -10,7 +10,7 @@ import pytest
 
 from chat_faults import GatewayProcess, gateway
 from chat_platform import BOT, TOKEN, ChatPlatform, Sent
-from ybs.frontends.gateway.channel import Incoming
+from ybs.frontends.gateway.channel import ChatPlace, Incoming
 from ybs.frontends.gateway.telegram import make_channel
 
 pytestmark = pytest.mark.integration
@@ -36,6 +36,12 @@ async def taken(*updates: dict[str, Any]) -> list[Incoming]:
         await asyncio.gather(task, return_exceptions=True)
         await channel.close()
     return events
+
+
+def test_whether_words_are_the_persons_own_is_said_by_each_channel():
+    place = ChatPlace(channel="matrix", account="bot", kind="private", chat="1")
+    with pytest.raises(TypeError, match="is_own"):
+        Incoming(id="1", place=place, person="1", name="", at=0.0, text="/approve K7QM yes")
 
 
 async def test_forwarded_words_are_no_command_of_who_passes_them_on():

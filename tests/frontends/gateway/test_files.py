@@ -7,8 +7,24 @@ from pathlib import Path
 import pytest
 
 from chat_parts import OWNER, a_file
-from ybs.frontends.gateway.channel import ChannelError, ChatPlace, Incoming, IncomingFile
-from ybs.frontends.gateway.files import MOST_BYTES, MOST_FILES, prepared, safe_name, saved
+from hosts import this_host
+from ybs.core.errors import ToolError
+from ybs.frontends.gateway.channel import (
+    ChannelError,
+    ChatPlace,
+    Incoming,
+    IncomingFile,
+    OutgoingFile,
+)
+from ybs.frontends.gateway.files import (
+    MOST_BYTES,
+    MOST_FILES,
+    SendFile,
+    prepared,
+    safe_name,
+    saved,
+)
+from ybs.security.paths.roots import Roots
 
 pytestmark = pytest.mark.integration
 
@@ -37,7 +53,15 @@ def with_files(*names: str, text: str = "Look") -> Incoming:
     place = ChatPlace(channel="telegram", account="bot", kind="private", chat=OWNER)
     files = tuple(map(a_file, names))
     return Incoming(
-        id="1", place=place, person=OWNER, name="Ada", at=0.0, text=text, files=files, message="77"
+        id="1",
+        place=place,
+        person=OWNER,
+        name="Ada",
+        at=0.0,
+        text=text,
+        files=files,
+        message="77",
+        is_own=True,
     )
 
 
@@ -152,3 +176,31 @@ def test_names_that_are_all_taken_end_the_search(tmp_path: Path, monkeypatch: py
     assert [saved(tmp_path, "a", each) for each in (b"1", b"2")] == ["received/a", "received/2-a"]
     with pytest.raises(OSError, match="too many files called a"):
         saved(tmp_path, "a", b"3")
+
+
+async def test_a_file_that_is_another_one_since_it_was_named_in_the_question_is_not_sent(
+    project: Path,
+):
+    sent = list[OutgoingFile]()
+
+    async def send(file: OutgoingFile, _digest: str) -> None:
+        sent.append(file)
+
+    for name in ("notes.txt", "plans.txt"):
+        (project / name).write_text(name)
+    (project / "link").symlink_to("notes.txt")
+    tool = SendFile(lambda: Roots(this_host(), project), 1_000, send)
+    for name in ("link", "notes.txt"):
+        arguments = tool.arguments(path=name)
+        tool.preview(arguments)
+        if name == "link":
+            (project / name).unlink()
+            (project / name).symlink_to("plans.txt")
+        else:
+            (project / name).write_text("other words")
+        with pytest.raises(ToolError, match="changed in the meantime; it was not sent"):
+            await tool.run(arguments, print)
+    assert sent == []
+    tool.preview(arguments)
+    await tool.run(arguments, print)
+    assert [each.data for each in sent] == [b"other words"]

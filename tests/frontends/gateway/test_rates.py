@@ -13,7 +13,7 @@ pytestmark = pytest.mark.integration
 
 def message(who: str, chat: str = "-100", channel: str = "telegram") -> Incoming:
     place = ChatPlace(channel=channel, account="bot", kind="group", chat=chat)
-    return Incoming(id="1", place=place, person=who, name=who, at=0.0)
+    return Incoming(id="1", place=place, person=who, name=who, at=0.0, is_own=True)
 
 
 def test_a_minutes_messages_may_come_at_once_and_then_one_after_the_other():

@@ -69,7 +69,7 @@ async def chats_of(
     store = GatewayStore(sqlite_engine(tmp_path / "state" / "gateway.db"))
     people = People(store, {"telegram": ChannelPolicy(owners=frozenset((OWNER,)))})
     place = ChatPlace("telegram", "bot", "private", who)
-    await people.admit(Incoming(id="1", place=place, person=who, name="", at=0.0))
+    await people.admit(Incoming(id="1", place=place, person=who, name="", at=0.0, is_own=True))
     try:
         hosted = HostedSessions(this_host(), tmp_path / "open.json")
         async with hosted.hub:
@@ -249,3 +249,24 @@ async def test_what_the_owner_wrote_about_themselves_is_told_in_their_own_chat_a
         system = session.conversation.system
         assert "Write in Irish." in system
         assert [word in system for word in ("Thurles", "Barry")] == [who == OWNER] * 2
+
+
+@pytest.mark.parametrize(("mode", "anew"), [("plan", "plan"), ("accept-edits", "ask")])
+async def test_a_mode_that_another_screen_has_set_in_the_session_is_the_chats(
+    tmp_path: Path, home: Path, mode: Any, anew: str
+):
+    async with chats_of(tmp_path, home, who=OWNER) as (chats, key):
+        (await chats.session(key)).mode = mode
+        await chats.close_idle(0)
+        assert chats.opened(key) is None
+        assert (await chats.session(key)).mode == mode
+    async with chats_of(tmp_path, home, who=OWNER) as (chats, key):
+        assert (await chats.session(key)).mode == mode
+        await chats.begin_anew(key)
+        assert (await chats.session(key)).mode == anew
+        (await chats.session(key)).mode = mode
+        await chats.begin_anew(key)
+        assert (await chats.session(key)).mode == anew
+        (await chats.session(key)).mode = mode
+        await chats.bind(key, "")
+        assert (await chats.session(key)).mode == anew

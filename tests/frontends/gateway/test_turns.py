@@ -73,7 +73,7 @@ class Chatters:
         """Have a message become a turn; return the key of its chat."""
         place = ChatPlace("telegram", "bot", "private", chat)
         incoming = Incoming(
-            id=f"{chat}{number}", place=place, person=chat, name=chat, at=float(number)
+            id=f"{chat}{number}", place=place, person=chat, name=chat, at=float(number), is_own=True
         )
         key, body = key_of(place, chat), msgspec.json.encode(incoming)
         values = {"id": incoming.id, "key": key, "body": body, "at": number, "state": "new"}
@@ -123,7 +123,7 @@ async def test_turns_of_a_chat_run_one_after_the_other_and_those_of_others_besid
 async def test_a_turn_that_another_worker_began_comes_before_a_new_one(tmp_path: Path):
     async with chatters(tmp_path) as people:
         place = ChatPlace("telegram", "bot", "private", "a")
-        begun = Incoming(id="begun", place=place, person="a", name="a", at=9.0)
+        begun = Incoming(id="begun", place=place, person="a", name="a", at=9.0, is_own=True)
         key, body = key_of(place, "a"), msgspec.json.encode(begun)
         values = {"id": "begun", "key": key, "body": body, "at": 9.0, "state": "moved", "tries": 1}
         await people.store.change(people.store.insert(inbox).values(**values))

@@ -1,5 +1,6 @@
 """What bounds a session of the server, kept over a kill."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from hosts import this_host
+from ybs.config.host import Host
 from ybs.config.schema import SafetySettings
 from ybs.core.events import StateChanged
 from ybs.frontends.serve import bounds as bounds_module
@@ -21,6 +23,7 @@ from ybs.frontends.serve.bounds import (
 )
 from ybs.frontends.serve.protocol import Opening
 from ybs.frontends.serve.sessions import opened_again
+from ybs.providers.registry import chosen_provider, client_of
 from ybs.security.policy.rules import PolicyRule
 from ybs.session.bounds import in_force
 from ybs.session.options import Options
@@ -99,6 +102,39 @@ def test_an_address_that_was_named_alone_is_opened_alone_again():
     assert opened_again(both, before, replace(before, model="b")) == replace(both, model="b")
     other = opened_again(both, before, replace(before, provider="ollama", model="q"))
     assert (other.provider, other.model, other.endpoint) == ("ollama", "q", None)
+
+
+@pytest.mark.parametrize("said", [{}, {"llm.provider": "openai"}])
+async def test_the_key_of_a_variable_goes_after_a_kill_where_it_went_before(
+    project: Path, said: dict[str, Any]
+):
+    """Over an address that the client's variables named alone, and a provider that has changed in the settings since."""
+    file = this_host().config_folder / "config.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    environ, address = {"OPENAI_API_KEY": "k" * 24}, "https://x.example.org/v1"
+
+    def options(**more: str) -> Options:
+        host = Host.of({**os.environ, **environ, **more})
+        return Options.of(project, {"host": host, "overrides": said if not more else {}})
+
+    def sent(options: Options) -> tuple[str, str]:
+        config = load_settings(options).config
+        headers = client_of(options.host, chosen_provider(options.host, config), config)._headers
+        return chosen_provider(options.host, config).endpoint, headers.get("authorization", "")
+
+    for alone in (True, False):
+        file.write_bytes(json.encode({"llm": {"provider": "openai", "model": "m"}}))
+        named = {"YBS_ENDPOINT": address} | ({} if alone else {"YBS_PROVIDER": "openai"})
+        before = sent(options(**named))
+        assert before == (address, "" if alone else f"Bearer {environ['OPENAI_API_KEY']}")
+        async with Session(options(**named)) as session:
+            kept = bounds_of(session)
+        file.write_bytes(json.encode({"llm": {"provider": "mistral", "model": "m"}}))
+        place, key = sent(bounded(options(), kept))
+        if said:  # an option says it: OpenAI's own address
+            assert place.startswith("https://api.openai.com/")
+        else:
+            assert (place, key) == before
 
 
 async def test_what_was_changed_in_a_session_bounds_it_and_can_be_changed_again(project: Path):

@@ -77,3 +77,23 @@ def test_the_terminal_is_not_handed_in_where_it_is_the_output() -> None:
         os.close(theirs)
     assert done.returncode == 3
     assert sorted(said.split()) == [b"error", b"none"]
+
+
+def test_no_folder_is_added_by_a_link_of_the_project(home: Path, project: Path) -> None:
+    (home / "outside").mkdir()
+    (home / "outside/f").write_text("not for the model")
+    (project / "lnk").symlink_to(home / "outside")
+    done = execute("sh", "-c", "cat lnk/f; echo w > lnk/w", options=("--add-dir", "lnk"))
+    assert done.returncode == 3
+    assert not done.stdout
+    assert "by a link that a project may have put there; name that place" in done.stderr
+    assert not (home / "outside/w").exists()
+    done = execute("sh", "-c", "cat lnk/f", options=("--add-dir", str(home / "outside")))
+    assert done.stdout == "not for the model"
+
+
+def test_rules_that_protect_nothing_stop_it_as_they_stop_a_session(project: Path) -> None:
+    done = execute("touch", "made", options=("--deny", "runshell(rm *)"))
+    assert done.returncode == 2
+    assert "run_shell?" in done.stderr
+    assert not (project / "made").exists()

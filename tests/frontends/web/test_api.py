@@ -53,6 +53,18 @@ async def test_a_link_logs_in_once_by_a_cookie_that_no_script_reads(site: Make):
         assert (await other.post("/api/enter", json={"key": key})).status_code == 401
 
 
+async def test_an_open_session_that_is_saved_is_not_handed_on_as_an_incognito_one(site: Make):
+    made = site("hello")
+    async with made.entered() as browser:
+        followed = await opened(made, browser)
+        await followed.session.send("hello")
+        given = {"resume": followed.session.journal.name}
+        assert (await opened(made, browser, **given)) is followed
+        said = await browser.post("/api/sessions", json={**given, "incognito": True})
+        assert said.status_code >= 400
+        assert "incognito cannot be given" in said.text
+
+
 async def test_a_login_that_was_planted_before_is_not_taken_over(site: Make):
     """Session fixation: the secrets of a login are made when it begins, whatever the browser brought."""
     made = site()

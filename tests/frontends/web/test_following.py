@@ -289,6 +289,26 @@ async def test_what_was_taken_back_is_cut_and_what_came_back_is_drawn_again(proj
         followed.close()
 
 
+async def test_a_session_that_becomes_incognito_is_shown_to_no_other_login_any_more(project: Path):
+    async with Hub() as hub:
+        shared = hub.open(project, model=ScriptedModel(("first", "second")), sandbox=False)
+        followed = Followed(shared, "login", lambda: None)
+        own, other = Tab("a", "login"), Tab("b", "another")
+        for tab in (own, other):
+            followed.connect(tab, None)
+        await shared.session.send("one")
+        followed._flush()
+        assert followed.tabs == {own, other}
+        await shared.session.start_anew(is_incognito=True)
+        await shared.session.send("two")
+        followed._flush()
+        assert followed.tabs == {own}
+        assert other.is_over
+        assert b"two" not in b"".join(other._waiting)
+        assert b"two" in b"".join(own._waiting)
+        followed.close()
+
+
 async def test_another_conversation_in_the_same_session_is_shown_anew(project: Path):
     model = ScriptedModel(("first answer", "second answer"))
     async with Hub() as hub:

@@ -169,16 +169,18 @@ class EditorAgent:
         servers = {each.name: entry_of(each) for each in mcp_servers or ()}
         options = replace(self._options, folder=folder, add_dirs=folders, mcp_servers=servers)
         options.host.work_in(folder, *folders)
-        before = self._hosted.held
         try:
-            held = self._hosted.hold(options, resume, is_fork=fork)
+            shared = None if fork else self._hosted.share(resume, self._options)
+            held = shared or self._hosted.hold(options, resume, is_fork=fork)
         except YbsError as error:
             raise failure(error) from error
-        if is_open := held in before:
+        if shared is not None:
             self._check_folder(held, folder)
         files = EditorFiles(self._client, self._handshake.offer)
         session = EditorSession(held, self._client, self._send, files)
-        if is_open and (unused := [*servers, *map(str, folders[len(self._options.add_dirs) :])]):
+        if shared is not None and (
+            unused := [*servers, *map(str, folders[len(self._options.add_dirs) :])]
+        ):
             session.note(_OPEN_ALREADY.format(", ".join(unused)))
         self._sessions[session.id] = session
         return session

@@ -48,7 +48,7 @@ class Incoming(Struct, frozen=True, kw_only=True):
     pressed, and `message` the platform's id of the message that it stands under, or that was sent. `unsupported` names what the
     message was where it cannot be read, such as "a voice message". `at` is in seconds since 1970, by the platform's clock. Messages with
     the same `album` belong together. `is_own`: the person wrote the words here, as they are; what is forwarded, edited or comes from another
-    bot is never a command or an answer. `moved_to` is the new id of a chat that the platform has given another one.
+    bot is never a command or an answer. Each channel has to say it. `moved_to` is the new id of a chat that the platform has given another one.
     """
 
     id: str
@@ -61,7 +61,7 @@ class Incoming(Struct, frozen=True, kw_only=True):
     button: str = ""
     message: str = ""
     is_addressed: bool = True
-    is_own: bool = True
+    is_own: bool
     unsupported: str = ""
     album: str = ""
     moved_to: str = ""

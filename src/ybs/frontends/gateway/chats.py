@@ -106,13 +106,14 @@ def _moved(connection: Connection, place: ChatPlace, chat: str) -> None:
 
 
 class OpenChat(Struct, eq=False):
-    """An open session of a chat. `lost` is the name of one that another machine had begun and kept nothing of."""
+    """An open session of a chat. `mode` is the one that is noted; `lost` is the name of a session that another machine had begun and kept nothing of."""
 
     key: str
     shared: Shared
     beginning: "_Beginning"
     used_at: float
     leave: Callable[[], None]
+    mode: str
     lost: str = ""
 
     @property
@@ -258,7 +259,8 @@ class Chats:
             leave()
             forget()
 
-        opened = OpenChat(row.key, shared, beginning, time.monotonic(), left, lost)
+        mode = shared.session.mode
+        opened = OpenChat(row.key, shared, beginning, time.monotonic(), left, mode, lost)
         if (kept := self._kept) is not None:
             beginning.keep = lambda: kept.must_put(Path(opened.session.journal.path))
         return opened
@@ -273,8 +275,6 @@ class Chats:
 
     def _opening(self, options: Options, name: str) -> Shared:
         """Open a session, or the saved one of this name. Raises Busy where it is open already, with the options of others."""
-        if name and any(each.session.journal.name == name for each in self._hub.sessions):
-            raise Busy(name)
         return self._hub.open(options.folder, options=options, resume=name or None)
 
     async def _folder(self, row: "Row[Any]") -> Path:
@@ -342,8 +342,15 @@ class Chats:
 
         await self._store.do(work)
 
+    async def _note_mode(self, opened: OpenChat | None) -> None:
+        """Note the mode of a session, which any screen that shows it may have changed: the chat goes on in it."""
+        if opened is not None and opened.session.mode != opened.mode:
+            opened.mode = opened.session.mode
+            await self._save(opened.key, mode=opened.mode)
+
     async def begin_anew(self, key: str) -> None:
         """Have the chat begin a new session with its next words."""
+        await self._note_mode(self._opened.get(key))
         await self._save(key, session="", mode=_kept_mode())
         await self.close(key)
 
@@ -351,6 +358,7 @@ class Chats:
         """Bind a chat to a project ("": a folder of its own); it begins a new session there. Raises YbsError for a name that is not known."""
         if project and (project in self._settings.projects or project not in await self.projects()):
             await self._project(project)
+        await self._note_mode(self._opened.get(key))
         await self._save(key, session="", project=project, mode=_kept_mode())
         await self.close(key)
 
@@ -373,6 +381,7 @@ class Chats:
         if (opened := self._opened.pop(key, None)) is not None:
             opened.leave()
             await opened.session.inbox.abandon()
+            await self._note_mode(opened)
             await self.keep(opened)
             await self._hub.release(opened.session.id)
             await self.let_go(key)

@@ -273,6 +273,7 @@ class Discord:
                 at=time.time(),
                 button=str(data.get("custom_id", "")),
                 message=str(message.id),
+                is_own=True,
             )
         )
         try:

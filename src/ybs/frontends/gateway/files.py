@@ -153,6 +153,7 @@ class SendFile:
         send: Callable[[OutgoingFile, str], Awaitable[None]],
     ) -> None:
         self._roots, self._most_bytes, self._send = roots, most_bytes, send
+        self._shown: dict[_Arguments, object] = {}
 
     @property
     def parameters(self) -> Raw:
@@ -162,14 +163,19 @@ class SendFile:
     def preview(self, arguments: _Arguments) -> Preview:
         """Name the file."""
         path = self._roots().resolve(arguments.path)
+        self._shown[arguments] = _mark(path)
         return Preview(title=f"Send {self._roots().show(path)} to the chat", paths=(str(path),))
 
     async def run(self, arguments: _Arguments, print_live: Any) -> ToolOutput:
-        """Hand the file to the chat. Raises ToolError for one that cannot be read or is too large."""
+        """Hand the file to the chat. Raises ToolError for one that cannot be read, is too large, or is another one than was asked about."""
         del print_live
         roots = self._roots()
         path = roots.resolve(arguments.path)
+        shown = self._shown.pop(arguments, None) or _mark(path)
         data = await in_thread(lambda: _content(roots, path))
+        if shown != _mark(path):
+            changed = f"{roots.show(path)} changed in the meantime"
+            raise ToolError(f"{changed}; it was not sent. Look at it again.")
         if not 0 < len(data) <= self._most_bytes:
             most = f"{self._most_bytes / 1_000_000:.0f} MB"
             raise ToolError(
@@ -178,6 +184,14 @@ class SendFile:
         digest = hashlib.sha256(data).hexdigest()[:16]
         await self._send(OutgoingFile(name=path.name, data=data), digest)
         return ToolOutput(output=f"{roots.show(path)} is on its way to the chat.", summary="sent")
+
+
+def _mark(path: Path) -> object:
+    """Return what says that a path is the same file in the same state; None where there is none."""
+    with suppress(OSError):
+        status = path.lstat()
+        return path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return None
 
 
 def _content(roots: Roots, path: Path) -> bytes:

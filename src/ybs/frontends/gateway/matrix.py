@@ -238,6 +238,7 @@ class Matrix:
             files=files,
             message=event.event_id,
             is_addressed=is_meant or place.kind == "private",
+            is_own=True,  # what is forwarded comes as any other message: Matrix does not say it
             unsupported=unsupported,
         )
 
@@ -250,6 +251,7 @@ class Matrix:
                     place=self._place(room, content.get("m.relates_to") or {}),
                     button=str(each["token"]),
                     message=event.reacts_to,
+                    is_own=True,
                 )
         return None
 

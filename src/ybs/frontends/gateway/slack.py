@@ -215,6 +215,7 @@ class Slack:
             at=float(action["action_ts"]),
             button=str(action["value"]),
             message=message,
+            is_own=True,
         )
 
     def _commanded(self, payload: dict[str, Any]) -> Incoming:
@@ -227,6 +228,7 @@ class Slack:
             name=encodable(str(payload.get("user_name") or payload["user_id"])),
             at=time.time(),
             text=f"/{encodable(str(payload.get('text') or 'help')).strip().removeprefix('/')}",
+            is_own=True,
         )
 
     def _place(self, event: Mapping[str, Any], begins: str = "") -> ChatPlace:

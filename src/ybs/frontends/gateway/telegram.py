@@ -266,6 +266,7 @@ class Telegram:
                 at=time.time(),
                 button=query.data,
                 message=str(message.message_id),
+                is_own=True,
             )
         message = update.message
         if message is None or (place := self._place(message)) is None:

@@ -182,7 +182,7 @@ class WhatsApp:
         if kind == "interactive":
             pressed = next(v for k, v in event[kind].items() if k.endswith("_reply"))
             message = str(context.get("id", ""))
-            return Incoming(**common, button=str(pressed["id"]), message=message)
+            return Incoming(**common, button=str(pressed["id"]), message=message, is_own=True)
         text, files, unsupported = _content(event)
         if not text and not files and not unsupported:
             return None  # a reaction, a changed number

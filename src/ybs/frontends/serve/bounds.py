@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ybs.config.schema import SafetySettings
 from ybs.core.decoding import decodable
+from ybs.providers.registry import is_named_at_address
 from ybs.session.bounds import hold_to, in_force, stricter
 from ybs.session.options import Options
 from ybs.session.session import Session
@@ -36,7 +37,7 @@ def _least(then: Any, now: Any) -> Any:
     return min((each for each in (then, now) if each is not None), default=None)
 
 
-#: What is kept, and which of what held then and what is said now holds. The last three: where the words go.
+#: What is kept, and which of what held then and what is said now holds.
 _RULES: Final[Mapping[str, _Rule]] = {
     "safety.mode": stricter,
     "safety.sandbox_enabled": _either,
@@ -54,10 +55,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "agent.max_iterations": _least,
     "agent.max_cost_usd": _least,
     "agent.max_seconds": _least,
-    "llm.provider": _either,
-    "llm.model": _either,
-    "llm.endpoint": _either,
 }
+#: Where the words go, which is kept too. A provider is kept only beside an address that was named with it: else its key would go there.
+_PLACES: Final = ("llm.provider", "llm.model", "llm.endpoint")
 #: What options say in place of the settings, so that a change of these is not seen behind them.
 _OPTIONS: Final = ("safety.mode", "agent.max_iterations", "agent.max_cost_usd", "agent.max_seconds")
 #: What the person may change in a session: it is held to that once it is open, so that they still can.
@@ -80,7 +80,9 @@ def bounds_of(session: Session) -> dict[str, Any]:
     environment = session.environment
     config = replace(environment.config, safety=in_force(environment))
     folders = [*map(str, environment.roots.folders)]
-    return {_FOLDERS: folders, **{key: _at(config, key) for key in _RULES}}
+    alone = bool(config.llm.endpoint) and not is_named_at_address(config)
+    places = [key for key in _PLACES if not (alone and key == "llm.provider")]
+    return {_FOLDERS: folders, **{key: _at(config, key) for key in (*_RULES, *places)}}
 
 
 def settings_of(options: Options) -> dict[str, Any]:
@@ -99,12 +101,15 @@ def tightened(
 
 def bounded(options: Options, bounds: Mapping[str, Any]) -> Options:
     """Return options that are no looser than what bounded a session; where its words go, an option may say. Raises ConfigError."""
-    config = load_settings(options).config
-    places, kept = dict[str, Any](), dict[str, Any]()
+    config, kept = load_settings(options).config, dict[str, Any]()
     for key in bounds.keys() & _RULES.keys() - _LIVE:
         now = _at(config, key)
         if (holds := _RULES[key](bounds[key], now)) != now:
-            (places if key.startswith("llm.") else kept)[key] = holds
+            kept[key] = holds
+    places = {key: bounds[key] for key in _PLACES if bounds.get(key)}
+    is_said = not options.overrides.keys().isdisjoint(("llm.provider", "llm.endpoint"))
+    if is_said or all(_at(config, key) == there for key, there in places.items()):
+        places = {}  # half of a place with half of another one would be a third
     folders = bounds.get(_FOLDERS)
     added = [each for each in options.add_dirs if folders is None or str(each.resolve()) in folders]
     overrides = {**places, **options.overrides, **kept}

@@ -82,12 +82,13 @@ class Opening(_Params, frozen=True):
 
     def beyond(self, other: "Opening") -> list[str]:
         """Return what this one says of a session, beside its place and its variables, and another one does not say."""
-        bare = Opening(folder=self.folder, environ=self.environ)
-        return [
-            name
-            for name in Opening.__struct_fields__
-            if getattr(self, name) not in (getattr(bare, name), getattr(other, name))
-        ]
+        bare, found = Opening(folder=self.folder, environ=self.environ), list[str]()
+        for name in Opening.__struct_fields__:
+            said, there, usual = (getattr(each, name) for each in (self, other, bare))
+            is_there = set(said) <= set(there) if isinstance(usual, tuple) else said == there
+            if not is_there and said != usual:
+                found.append(name)
+        return found
 
 
 class Resuming(Opening, frozen=True):

@@ -14,7 +14,7 @@ from ybs.agent.model_choice import AUTO
 from ybs.commands.open import open_session
 from ybs.config import private_file
 from ybs.config.host import Host
-from ybs.core.decoding import decodable, from_json
+from ybs.core.decoding import from_json
 from ybs.core.envelope import Envelope
 from ybs.core.errors import YbsError
 from ybs.core.events import StateChanged, TurnFinished
@@ -221,7 +221,12 @@ class HostedSessions:
         if self._file is None:
             return
         open_now = {each.name: each.kept for each in self.held if each.name and each.is_own}
-        data = msgspec.json.encode({**self._left, **open_now})
+        # The trust of one run is not written down: its files may be others by then.
+        kept = {
+            name: replace(each, opening=replace(each.opening, trust=False))
+            for name, each in {**self._left, **open_now}.items()
+        }
+        data = msgspec.json.encode(kept)
         with suppress(YbsError, OSError):  # a disk that is full stops no session
             private_file.replace(self._file, data, waits=False)
 
@@ -255,10 +260,16 @@ class HostedSessions:
         config = load_settings(options).config
         return SessionStore(options.host.expand(config.session.storage_path, options.folder))
 
+    def share(self, name: str, options: Options) -> HostedSession | None:
+        """Return the open session that is saved under this name, for one more client; None where none is.
+
+        This and `open` are the only ways to a session that is open. Raises YbsError for options that it does not have.
+        """
+        held = self._named(name) if name else None
+        return None if held is None else _shared(held, wire.for_server(options))
+
     def hold(self, options: Options, name: str = "", *, is_fork: bool = False) -> HostedSession:
-        """Open a session, a new one or the saved one of this name, or share that where it is open. Raises YbsError and OSError."""
-        if name and not is_fork and (open_one := self._named(name)) is not None:
-            return open_one
+        """Open a session, a new one or the saved one of this name. Raises Busy where that is open, YbsError and OSError."""
         open_now = {held.name: held.kept for held in self.held if held.name}
         known = {**self._left, **open_now}.get(name)
         settings = settings_of(options) if self._file else {}
@@ -271,7 +282,8 @@ class HostedSessions:
         if bounds:
             hold(shared.session, bounds)
         tries = known.tries if known and not is_fork else 0
-        kept = LedgerEntry(_unnamed(wire.opening_of(options)), tries, settings=settings)
+        opening = replace(wire.opening_of(options), environ={})  # variables hold keys
+        kept = LedgerEntry(opening, tries, settings=settings)
         held = HostedSession(shared, kept, self._write_down, unsaved)
         self._held[shared.session.id] = held
         if not is_fork:
@@ -373,9 +385,3 @@ def _shared(held: HostedSession, opening: wire.Opening) -> HostedSession:
             "Leave that out: /mode, /model and /permissions change the session once you are there."
         )
     return held
-
-
-def _unnamed(opening: wire.Opening) -> wire.Opening:
-    """Return how a session is opened again: without variables, which hold keys, its name, and the trust of one run in files that may be others by then."""
-    fields = {name: getattr(opening, name) for name in wire.Opening.__struct_fields__}
-    return msgspec.convert({**fields, "environ": {}, "trust": False}, decodable(wire.Opening))

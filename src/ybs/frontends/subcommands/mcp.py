@@ -27,7 +27,7 @@ from ybs.frontends.headless.output import (
 )
 from ybs.security.firewall.vault import own_secrets
 from ybs.security.paths.steps import is_led_out, link_words
-from ybs.session.settings import environment_of, load_settings
+from ybs.session.settings import environment_of, load_settings, ready_settings
 from ybs.tools.mcp.connection import Connection
 from ybs.tools.mcp.importing import Unreadable, found_in, known_files
 from ybs.tools.mcp.listed import differences
@@ -136,7 +136,7 @@ def _with(options: "Options", work: Callable[[ToolEnvironment], Awaitable[int]])
         finally:
             await environment.aclose()
 
-    loaded = load_settings(options)
+    loaded = ready_settings(options)
     warn(loaded.warnings)
     environment = environment_of(options, loaded)
     for problem in environment.mcp.problems:

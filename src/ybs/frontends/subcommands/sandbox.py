@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 from ybs.frontends.headless.output import tell
 from ybs.security.launcher import persons_program, start
 from ybs.security.sandbox.launch import Access, Launch
-from ybs.session.settings import environment_of, load_settings
+from ybs.session.settings import environment_of, ready_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,7 +31,7 @@ def execute(arguments: "Namespace", options: "Options") -> int:
     Raises Refused where there is no sandbox.
     """
     command: list[str] = arguments.command
-    environment = environment_of(options, load_settings(options))
+    environment = environment_of(options, ready_settings(options))
     environment.sandbox.check()
     launch = environment.sandbox.start(
         command,

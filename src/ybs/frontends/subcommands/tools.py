@@ -29,7 +29,7 @@ from ybs.frontends.headless.output import (
 )
 from ybs.frontends.headless.run import INTERRUPTED, SIGNALS
 from ybs.session.plugins import with_plugins
-from ybs.session.settings import environment_of, load_settings, ready_settings
+from ybs.session.settings import environment_of, ready_settings
 from ybs.tools.external.catalogue import DESCRIBE_SECONDS
 from ybs.tools.registry import NAMES, builtin_tools, is_enabled
 
@@ -118,7 +118,7 @@ def tools(arguments: "Namespace", options: "Options") -> int:
 def list_tools(options: "Options", *, is_json: bool) -> int:
     """Print the tools, those that are switched off too, and those that programs and packages beside ybs bring."""
     options = with_plugins(options, installed())
-    loaded = load_settings(options)
+    loaded = ready_settings(options)
     environment = environment_of(options, loaded)
     listed = [*_own(environment), *(_Listed(tool, "installed") for tool in options.tools)]
     broken: list[str] = []
@@ -148,7 +148,7 @@ def _own(environment: ToolEnvironment) -> "Iterator[_Listed]":
 
 def check_tools(options: "Options", *, is_json: bool) -> int:
     """Ask every external tool anew what it does; print what can be used and what cannot. 1: something cannot."""
-    loaded = load_settings(options)
+    loaded = ready_settings(options)
     environment = environment_of(options, loaded)
     catalogue = environment.external_tools
     asyncio.run(_settled(environment, catalogue.reload()))

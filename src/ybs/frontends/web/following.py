@@ -321,6 +321,7 @@ class Followed(Sender):
         if self._flushing is not None:
             self._flushing.cancel()
             self._flushing = None
+        self._leave_unseeing()
         news, self._news = self._news, []
         lines: list[bytes] = []
         if self._has_moved:
@@ -339,6 +340,12 @@ class Followed(Sender):
         for tab in tuple(self.tabs):
             for line in lines:
                 tab.put(line)
+
+    def _leave_unseeing(self) -> None:
+        """End the tabs of other logins where the session has become incognito."""
+        for tab in [each for each in self.tabs if not self.is_seen_by(each.login)]:
+            self.leave(tab)
+            tab.end()
 
     def _told(self, envelope: Envelope, place: int) -> list[bytes]:
         event = envelope.event

@@ -107,7 +107,8 @@ class Pages:
             self.options, folder=Path(folder), overrides=self.options.overrides | incognito
         )
         options.host.work_in(options.folder)
-        shared = self._hosted.hold(options, name, is_fork=is_fork).shared
+        held = None if is_fork else self._hosted.share(name, options)
+        shared = (held or self._hosted.hold(options, name, is_fork=is_fork)).shared
         followed = self._follow(shared, login)
         review = shared.session.loaded.review
         if review is not None and review.needs_question:

@@ -23,7 +23,7 @@ from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.own_code import OWN_CODE, code_in
 from ybs.security.paths.path_text import lies_in, lies_in_one, path_of
 from ybs.security.paths.second_names import BlockedFiles
-from ybs.security.paths.steps import is_led_out, steps
+from ybs.security.paths.steps import is_led_out, link_words, steps
 
 # What the first path needs is loaded when it comes: a start has none.
 
@@ -98,6 +98,20 @@ class Roots:
     def add(self, folder: Path, *, is_read_only: bool = False) -> None:
         """Allow one more folder. A read-only one may be read even where it lies in a blocked path."""
         (self._readable if is_read_only else self._roots).append(os.path.realpath(folder))
+
+    def add_named(self, folder: Path) -> None:
+        """Allow a folder that the person has named. Raises Refused as `admitted` does."""
+        self.add(self.admitted(folder))
+
+    def admitted(self, folder: Path) -> Path:
+        """Return a folder that the person has named, its links resolved. Raises Refused where a project's link leads there, and for a blocked one."""
+        if is_led_out(self.host, folder, self.folder):
+            raise Refused(f"{link_words(self.host, folder)}.")
+        real = os.path.realpath(folder)
+        if self.is_blocked(real):
+            what = "keys, passwords or ybs's own files are there"
+            raise Refused(f"{self.host.short(real)} cannot be added: {what}.")
+        return Path(real)
 
     def add_reading(self, path: str) -> None:
         """Allow one more file or folder, its links resolved, to be read, but for what is blocked in it."""

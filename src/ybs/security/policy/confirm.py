@@ -211,7 +211,7 @@ class Gate:
                 raise refused
             if not answer.is_allowed:
                 raise Refused(_refusal(answer))
-            if answer.is_for_session:
+            if _granted(answer, question):
                 roots.add_reading(folder)
         return roots.reading_once(path)
 
