@@ -39,9 +39,10 @@ from ybs.session.running_task import Stopped
 #: What an editor raises that cannot do what it was asked, answers in another form, or has gone.
 FAILURES: Final = (RequestError, ValidationError, ConnectionError)
 _KINDS: Final[dict[str, schema.PermissionOptionKind]] = {
-    "once": "allow_once",
-    "always": "allow_always",
-    "no": "reject_once",
+    "y": "allow_once",
+    "o": "allow_once",
+    "a": "allow_always",
+    "n": "reject_once",
 }
 _NOBODY: Final = Answer(
     is_allowed=False, reason="the editor could not ask the person", is_unattended=True
@@ -67,7 +68,7 @@ async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -
         return BY_MESSAGE
     choices = {str(number): choice for number, choice in enumerate(offered)}
     options = [
-        schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.kind])
+        schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.key])
         for key, each in choices.items()
     ]
     text = helpers.tool_content(helpers.text_block(_text_of(question)))
