@@ -31,7 +31,7 @@ from ybs.frontends.markdown import fenced, markdown_of, spanned
 from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.feed import FellBehind
-from ybs.session.inbox import InboxLine
+from ybs.session.inbox import InboxLine, order_of
 from ybs.session.questions import BY_MESSAGE, NO, asked_in_words, by_kind
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
@@ -298,7 +298,7 @@ class EditorSession(Watcher):
         if not (said.text.strip() or said.images):
             return schema.PromptResponse(stop_reason="end_turn")
         may_run = not said.is_joined and said.text.startswith(said.typed)
-        is_order = may_run and self._is_order(said.typed)
+        is_order = may_run and order_of(said.typed) != ""
         if is_order and (refusal := self._refusal_of(said.typed)):
             await self._tell(chunk("agent_message", refusal))
             return schema.PromptResponse(stop_reason="end_turn")
@@ -336,10 +336,6 @@ class EditorSession(Watcher):
             images=said.images,
             frontend=self,
         )
-
-    def _is_order(self, typed: str) -> bool:
-        commands = self.session.commands
-        return typed.startswith("!") or (commands is not None and commands.is_command(typed))
 
     def _refusal_of(self, typed: str) -> str:
         """Return why a line is not run in an editor; nothing where it is."""
