@@ -154,14 +154,10 @@ def _arguments(arguments: bytes, about: str) -> str:
 
 def _result(result: ToolResult, place: int) -> Record:
     shown = shown_of(result.display)
-    changes = "\n".join(filter(None, map(diff_of_change, result.changes)))
+    diff = "\n".join(filter(None, map(diff_of_change, result.changes)))
     streams = "\n".join(
         text for name in ("stdout", "stderr") if isinstance(text := shown.get(name), str) and text
     )
-    changed = shown.get("diff")
-    diff = changes or (
-        changed if isinstance(changed, str) else ""
-    )  # older transcripts have it there
     said = "" if not result.is_error and shown.get("exit_code") == 0 else result.summary
     record: Record = {
         "t": "done",
