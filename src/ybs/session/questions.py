@@ -219,26 +219,14 @@ class Questions:
 
 
 def _shown(name: str, question: Question) -> OpenQuestion:
+    preview = question.preview
+    same = {*OpenQuestion.__struct_fields__} & {*Question.__struct_fields__} - {"preview"}
     return OpenQuestion(
         id=name,
         name=question.call.name,
-        title=question.preview.title,
-        preview=question.preview.body,
-        warnings=question.warnings,
-        reason=question.reason,
-        grant=question.grant,
-        can_be_kept=question.can_be_kept,
-        offers_network=question.offers_network,
-        outside=question.outside,
-        choices=question.choices,
-        server=question.server,
-        agent=question.agent,
-        effect=question.effect,
-        withheld=question.withheld,
-        network_grant=question.network_grant,
-        takes_reason=question.takes_reason,
-        needs_network=question.needs_network,
-        offers_asking=question.offers_asking,
-        paths=question.preview.paths,
-        is_diff=question.preview.is_diff,
+        title=preview.title,
+        preview=preview.body,
+        paths=preview.paths,
+        is_diff=preview.is_diff,
+        **{each: getattr(question, each) for each in same},
     )

@@ -78,7 +78,7 @@ def test_shortening_says_that_something_is_missing() -> None:
 
 
 def test_wrapping_indents_the_rest_of_a_line() -> None:
-    assert wrap("abcdefghij", 8, "  ") == ["  abcd", "    efgh", "    ij"]
+    assert wrap("abcdefghij", 6) == ["abcd", "  efgh", "  ij"]
 
 
 def test_folding_breaks_between_words_and_keeps_empty_lines() -> None:
@@ -91,7 +91,7 @@ def test_folding_breaks_between_words_and_keeps_empty_lines() -> None:
     st.integers(8, 40),
 )
 def test_wrapping_leaves_nothing_out(text: str, width: int) -> None:
-    lines = wrap(text, width, "")
+    lines = wrap(text, width)
     assert "".join([lines[0], *(line[2:] for line in lines[1:])]) == text
     assert all(cells(line) <= width for line in lines)
 

@@ -32,7 +32,7 @@ from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.feed import FellBehind
 from ybs.session.inbox import InboxLine, order_of
-from ybs.session.questions import BY_MESSAGE, NO, asked_in_words, by_kind
+from ybs.session.questions import BY_MESSAGE, NO, asked_in_words, by_kind, in_words
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 
@@ -117,7 +117,7 @@ async def _by_form(
     reply = await client.create_elicitation(asked_in_words(question), mode)
     said: dict[str, Any] = (reply.content if reply.action == "accept" else None) or {}
     words = str(said.get(_OWN) or "").strip() or known.get(str(said.get(_PICKED)), "")
-    return Answer(is_allowed=True, reason=words) if words else NO
+    return in_words(question, words)
 
 
 StopReason: TypeAlias = Literal[

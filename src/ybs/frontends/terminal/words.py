@@ -63,17 +63,12 @@ def shorten(text: str, width: int, more: str = "…") -> str:
     return text
 
 
-def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """Break the text into lines of at most `width` columns, leaving nothing out.
-
-    The rest of a long line goes on below, one level deeper than `indent`.
-    """
+def wrap(text: str, width: int) -> list[str]:
+    """Break the text into lines of at most `width` columns, leaving nothing out; the rest of a long line goes on below, indented."""
     lines: list[str] = []
     for line in text.expandtabs(4).split("\n"):
-        start = indent
-        for piece in _chunks(line, max(4, width - cells(indent) - 2)):
-            lines.append(start + piece)
-            start = indent + "  "
+        first, *rest = _chunks(line, max(4, width - 2))
+        lines += [first, *(f"  {piece}" for piece in rest)]
     return lines
 
 
