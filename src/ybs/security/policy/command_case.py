@@ -106,11 +106,6 @@ def scope_of(part: Command, *, network: bool = False) -> str:
     With the network only what installs has one: any word of another program may say whom it talks to.
     """
     size = _installing(part.words) if network else _beginning_of(part.words)
-    return _scope(part, size, network=network)
-
-
-def _scope(part: Command, size: int, *, network: bool) -> str:
-    """Return the scope that begins with so many of the words."""
     sets, words = part.sets, part.words
     is_more = part.may_gain_options or not _goes_nowhere(part)
     if not size or is_more or not all(map(is_harmless, sets)):
