@@ -15,10 +15,10 @@ from ybs.commands.registry import (
     HINTS,
     _shown,
     first_offer,
-    is_command,
     runs_beside_a_turn,
 )
 from ybs.commands.table import COMMANDS, GROUPS, LISTED
+from ybs.session.injection import is_command
 from ybs.session.reply import Menu, MenuItem, Reply, TerminalActions
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents

@@ -1,7 +1,6 @@
 """The person's word on commits: asked once for a repository, kept outside of it, and bound to its place."""
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from hosts import this_host
 from rows import every_row
 from ybs.git.consent import CommitWish, Consent, _Answer, forget, keep, recall
-from ybs.trust.place import made_at, place_of
+from ybs.trust.place import place_of
 
 
 @pytest.fixture
@@ -140,14 +139,10 @@ def test_a_yes_is_for_the_repository_that_is_restored_from_a_backup(here: Path):
     assert recall(this_host(), here) is not None
 
 
-@every_row("is_older", [True, False])
-def test_a_yes_of_an_earlier_version_is_for_a_repository_that_was_there_by_then(here, is_older):
+def test_a_yes_without_a_place_is_for_no_repository(here):
     keep(this_host(), here, may_commit=True)
     (file,) = (this_host().state_folder / "commits").iterdir()
     file.write_text(json.dumps({**json.loads(file.read_text()), "place": ""}))
-    begun = (here / "description").stat().st_mtime_ns
-    kept = max(made_at(here), begun) if is_older else begun - 1
-    os.utime(file, ns=(kept, kept))
-    assert (recall(this_host(), here) is not None) == is_older
+    assert recall(this_host(), here) is None
     keep(this_host(), here, may_commit=True)
     assert recall(this_host(), here) is not None

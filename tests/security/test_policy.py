@@ -507,16 +507,6 @@ def test_a_star_with_the_network_covers_no_word_that_is_an_address(command: str)
     assert isinstance(network_call(policy, command=command), Ask)
 
 
-@every_row(("stored", "command"), [("psql *", "psql -h other -f x"), ("pytest *", "pytest -q tests"), ("python3 -m pip *", "python3 -m pip install y"), ("pip install *", "pip install y")])  # fmt: skip
-def test_a_star_that_an_earlier_version_stored_with_the_network_still_counts(
-    stored: str, command: str
-) -> None:
-    policy = Policy(SafetySettings(mode="ask"))
-    assert isinstance(network_call(policy, command=command), Ask)
-    policy.grant(f"run_shell({stored}) with network")
-    assert network_call(policy, command=command) == Allow("grant")
-
-
 @every_row("mode", ["ask", "accept-edits", "auto"])
 @every_row("allow", [[], ["run_shell"], ["run_shell(pip install *)"], ["run_shell(pip install x)"]])  # fmt: skip
 def test_the_network_is_asked_for_whatever_is_allowed(mode: Any, allow: list[str]):

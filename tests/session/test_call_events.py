@@ -22,7 +22,6 @@ from ybs.core.events import (
     ToolStarted,
 )
 from ybs.core.messages import ToolResult
-from ybs.frontends.terminal.drawing.steps import diff_of, has_diff
 from ybs.testing import ScriptedConfirm, call
 from ybs.tools.editing.diff import diff_of_change
 
@@ -164,14 +163,3 @@ async def test_what_a_compaction_leaves_is_stored_without_the_changes_that_stand
             assert not any(m.changes for m in had if isinstance(m, ToolResult))
             assert session.journal.replay.messages == list(had)
     assert events.of(ToolFinished)[0].changes
-
-
-def test_a_call_of_an_older_transcript_is_drawn_with_its_diff():
-    changed = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y"
-    line = {"type": "tool_result", "id": "1", "name": "edit_file", "success": True, "output": ""}
-    line["display"] = {"success": True, "diff": changed, "added": 1, "removed": 1}
-    event = msgspec.json.decode(msgspec.json.encode(line), type=ToolFinished)
-    assert has_diff(event)
-    assert diff_of(event) == changed
-    now = FileChange(path="a", before="x\n", after="y\n", added=1, removed=1)
-    assert diff_of(msgspec.structs.replace(event, changes=(now,))) == changed

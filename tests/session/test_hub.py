@@ -17,7 +17,7 @@ from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Preview, Question
 from ybs.session.feed import Listener
 from ybs.session.hub import Hub, Shared
-from ybs.session.questions import Questions, by_id, by_kind, choices_of
+from ybs.session.questions import Questions, buttons_of, by_id, by_kind, choices_of
 from ybs.testing import ScriptedModel, call
 
 NO, YES = Answer(is_allowed=False), Answer(is_allowed=True)
@@ -220,26 +220,26 @@ def test_the_choices_of_a_question_are_those_of_the_terminal():
         id="1", name="run_shell", title="Run git push", grant="git push *", can_be_kept=True,
         offers_network=True, outside="offered",
     )  # fmt: skip
-    choices = [(each.label, each.kind) for each in choices_of(question)]
-    assert choices == [
-        ("Yes", "once"),
-        ("Yes, with network", "once"),
-        ("Yes, outside the sandbox, once", "once"),
-        ("Always in this session: git push *", "always"),
-        ("Always in this project: git push *", "always"),
-        ("No", "no"),
+    choices = choices_of(question)
+    assert [*choices] == ["y", "n", "r", "w", "o", "a", "p"]
+    assert choices["w"].answer == Answer(is_allowed=True, with_network=True)
+    assert not choices["n"].answer.is_allowed
+    assert [each.label for each in buttons_of(question, "ywoan")] == [
+        "Yes",
+        "Yes, with network",
+        "Yes, outside the sandbox, once",
+        "Always in this session: git push *",
+        "No",
     ]
-    answers = {each.label: each.answer for each in choices_of(question)}
-    assert answers["Yes, with network"] == Answer(is_allowed=True, with_network=True)
-    assert not answers["No"].is_allowed
     destructive = OpenQuestion(id="2", name="run_shell", title="Run rm", outside="needed")
-    assert [each.label for each in choices_of(destructive)] == [
+    assert [each.label for each in buttons_of(destructive, "yion")] == [
         "Yes, in the sandbox",
         "Yes, outside the sandbox, once",
         "No",
     ]
     own = OpenQuestion(id="3", name="ask_user", title="Ask you", choices=("red",))
-    assert [each.answer.reason for each in choices_of(own)] == ["red", "the person said no"]
+    answers = [each.answer.reason for each in buttons_of(own, "yn")]
+    assert answers == ["red", "the person said no"]
 
 
 @every_row(
@@ -254,8 +254,8 @@ def test_by_its_kind_an_answer_gives_what_the_title_says(outside, network, grant
         network_grant=f"{grant} with network" if grant else "",
     )  # fmt: skip
     asked, choices = by_kind(question)
-    kinds = [each.kind for each in choices]
-    assert kinds == ["once", "no", "always"][: 3 if grant and outside != "needed" else 2]
+    keys = [each.key for each in choices]
+    assert keys == (["o", "n"] if outside == "needed" else ["y", "n", *["a"] * bool(grant)])
     is_told = asked.title == "Run a shell command outside the sandbox in sub"
     assert is_told == bool(asked.warnings) == (outside == "needed")
     once, no, *always = (each.answer for each in choices)

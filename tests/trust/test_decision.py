@@ -204,15 +204,18 @@ def test_where_the_file_system_does_not_say_when_a_folder_was_made_its_number_te
     assert not looked_at(project).is_trusted
 
 
-def test_a_folder_that_is_gone_is_not_trusted_and_a_record_without_a_place_is(project: Path):
+def test_neither_a_folder_that_is_gone_nor_one_whose_record_has_no_place_is_trusted(project: Path):
     quiet(project)
     review = looked_at(project)
     give(this_host(), review)
     file, folder = record_file(this_host(), project), project.resolve()
+    assert decision.judge(this_host(), folder, review.files, ()).is_trusted
+    kept = file.read_bytes()
+    file.write_bytes(json.dumps({**json.loads(kept), "place": ""}).encode())
+    assert not decision.judge(this_host(), folder, review.files, ()).is_trusted
+    file.write_bytes(kept)
     shutil.rmtree(project)
     assert not decision.judge(this_host(), folder, review.files, ()).is_trusted
-    file.write_bytes(json.dumps({**json.loads(file.read_bytes()), "place": ""}).encode())
-    assert decision.judge(this_host(), folder, review.files, ()).is_trusted
 
 
 @pytest.mark.integration

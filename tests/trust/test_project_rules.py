@@ -1,7 +1,6 @@
 """What is kept for a project: private, bound to its folder, and ignored where it cannot be relied on."""
 
 import json
-import os
 import shutil
 import stat
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 
 from hosts import this_host
 from ybs.core.errors import ConfigError
-from ybs.trust import place
 from ybs.trust.project_rules import ProjectRules, RulesRecord
 
 
@@ -161,21 +159,13 @@ def test_in_another_folder_at_the_path_they_only_deny_until_one_is_kept_there(
     assert (again.record.deny, again.warning) == (("deny",), "")
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_those_of_an_earlier_version_count_where_the_folder_was_made_before_them(
-    project: Path, monkeypatch: pytest.MonkeyPatch, *, is_told: bool
-) -> None:
+def test_those_without_a_place_only_deny(project: Path) -> None:
     keep_some(project)
-    file, made = only_file(), place.made_at(project)
-    data = {**json.loads(file.read_text()), "place": ""}
-    file.write_text(json.dumps(data))
-    if not is_told:
-        monkeypatch.setattr(place, "made_at", lambda _: 0)
-    for kept, is_older in ((made, True), (made - 1, False)):
-        os.utime(file, ns=(kept, kept))
-        record = ProjectRules(this_host(), project).record
-        assert record.allow == (("allow",) if is_older and is_told else ())
-        assert record.deny == ("deny",)
+    file = only_file()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "place": ""}))
+    rules = ProjectRules(this_host(), project)
+    assert (rules.record.allow, rules.record.deny) == ((), ("deny",))
+    assert "another folder" in rules.warning
 
 
 def test_of_a_folder_that_is_gone_they_only_deny(project: Path):

@@ -295,9 +295,9 @@ def is_chat_line(prompt: str) -> bool:
     """Return whether the prompt would be a command in a chat and not a message."""
     if not prompt.lstrip().startswith(("/", "!")):
         return False
-    from ybs.commands.registry import is_command  # a prompt needs none
+    from ybs.session.injection import is_command  # a prompt needs none
 
-    return prompt.lstrip().startswith("!") or is_command(prompt.strip())
+    return prompt.lstrip().startswith("!") or is_command(prompt)
 
 
 def call_tool(arguments: "Namespace") -> int:

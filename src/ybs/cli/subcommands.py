@@ -334,8 +334,6 @@ def parse_subcommand(name: str, words: Sequence[str], arguments: "Namespace") ->
     parser, actions = subcommand_parser(name)
     if name in ("sandbox", "mcp"):
         words, arguments.command = split_at_dashes(words)
-    if name == "models" and words[:1] == ["install"]:  # what it was called before
-        words = ["download", *(words[1:] or ["starter"])]
     # Intermixed: an option may stand between a tool's name and its arguments.
     arguments, unknown = parser.parse_known_intermixed_args(words, arguments)
     refuse_unknown(unknown, actions, after_prompt=None)

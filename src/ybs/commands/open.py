@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ybs.commands.command import is_command
 from ybs.config.installed import installed
 from ybs.session.options import Options
 from ybs.session.reply import Reply
@@ -21,10 +20,6 @@ class SlashCommands:
 
     #: Those that a model may well point to; loading the table of all takes too long before a first request.
     pointed_to = ("/help", "/undo", "/diff", "/commit", "/compact", "/focus", "/memories")
-
-    def is_command(self, line: str) -> bool:
-        """Return whether the line is a command."""
-        return is_command(line)
 
     def listed(self, session: Session) -> Sequence["SlashCommand"]:
         """Return all of them."""

@@ -7,13 +7,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ybs.commands.advice import told
-from ybs.commands.command import Owner, SlashCommand, is_command
+from ybs.commands.command import Owner, SlashCommand
 from ybs.commands.custom import custom_of, each_once
 from ybs.commands.figures import number_in
 from ybs.commands.table import listed, named
 from ybs.core.cutting import shortened
 from ybs.core.errors import YbsError
 from ybs.security.unicode import printable
+from ybs.session.injection import is_command
 from ybs.session.masking import mask, masked_reply
 from ybs.session.reply import Menu, Reply
 from ybs.session.session import Session
@@ -113,9 +114,9 @@ def runs_beside_a_turn(line: str, session: Session | None = None) -> bool:
     """Return whether a line is a command that need not wait for the end of a running turn."""
     word, argument = _parts(line)
     command = command_at(word, session)
-    if not is_command(line) or command is None:
-        return is_command(line)
-    return not command.waits or (command.shows_bare and not argument)
+    if not is_command(line):
+        return False
+    return command is None or not command.waits or (command.shows_bare and not argument)
 
 
 def activity_of(line: str) -> str:

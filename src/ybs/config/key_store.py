@@ -59,7 +59,7 @@ def key_file(host: Host) -> Path:
 
 
 def place_of(endpoint: str) -> str:
-    """Return what the key of a provider is saved for: the origin of its address. https is left out, as older files do."""
+    """Return what the key of a provider is saved for: the origin of its address, of https without the scheme."""
     return origin_of(endpoint).removeprefix("https://")
 
 

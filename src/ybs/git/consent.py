@@ -12,7 +12,7 @@ from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
-from ybs.trust.place import Place, is_kept_for, place_of
+from ybs.trust.place import Place, lies_there, place_of
 
 #: What the person said: `hooks` are those, by their digest, that they agreed to have run; None: they said nothing.
 Asked: TypeAlias = "Callable[[CommitWish], Awaitable[bool | None]]"
@@ -105,15 +105,14 @@ class Consent:
 def recall(host: Host, repository: Path) -> _Answer | None:
     """Return what the person said of a repository, given its git folder; None where nothing, it is of no use, or a yes was to another one."""
     try:
-        data = private_file.read(file := _file(host, repository))
-        kept_ns = file.stat().st_mtime_ns
+        data = private_file.read(_file(host, repository))
         answer = from_json(data or b"", _Answer)
     except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     # The name of the file is a digest of the path; the path in it must agree.
     if answer.repository != str(repository):
         return None
-    is_of_it = not answer.may_commit or is_kept_for(host, repository, answer.place, kept_ns)
+    is_of_it = not answer.may_commit or lies_there(host, answer.place, repository)
     return answer if is_of_it else None
 
 

@@ -14,7 +14,7 @@ from ybs.core.envelope import Envelope, Sink
 from ybs.core.errors import YbsError
 from ybs.core.events import TurnFinished, UserSaid
 from ybs.core.messages import Image
-from ybs.session.injection import as_words
+from ybs.session.injection import as_words, is_command
 from ybs.session.reply import Commands, NotSent, Outcome, Reply
 from ybs.session.running_task import Stopped
 
@@ -149,8 +149,7 @@ def order_of(text: str, typed: str | None = None) -> str:
 def _beginning(text: str) -> str:
     if text.startswith("!"):
         return text[: 1 + text.startswith("!!")]
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    return first if first.startswith("/") else ""
+    return text.split(maxsplit=1)[0] if is_command(text) else ""
 
 
 def to_type(lines: Sequence[InboxLine]) -> str:
@@ -367,9 +366,7 @@ class Inbox:
 
     def _is_order(self, line: InboxLine) -> bool:
         """Return whether a line is a command, and no words for the model."""
-        commands = self._session.commands
-        is_named = commands is not None and commands.is_command(line.text)
-        return line.order.startswith("!") or bool(line.order and is_named)
+        return line.order.startswith("!" if self._session.commands is None else ("!", "/"))
 
     async def _work_off(self) -> None:
         try:

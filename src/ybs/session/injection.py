@@ -37,9 +37,13 @@ def to_type(message: UserMessage) -> str:
 
 def as_words(words: str) -> str:
     """Return words so that they are no command where they are put into the prompt."""
-    first = words.split(maxsplit=1)[0] if words.strip() else ""
-    is_order = first.startswith("!") or (first.startswith("/") and "/" not in first[1:])
-    return NO_COMMAND + words if is_order else words
+    return NO_COMMAND + words if words.lstrip().startswith("!") or is_command(words) else words
+
+
+def is_command(line: str) -> bool:
+    """Return whether the line is a slash command; a path such as `/etc/hosts` at the start is not one."""
+    word = line.split(maxsplit=1)[0] if line.strip() else ""
+    return word.startswith("/") and "/" not in word[1:]
 
 
 def as_typed(words: str) -> str:

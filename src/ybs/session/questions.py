@@ -6,7 +6,7 @@ several frontends of one session see the same questions.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Final, Literal
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from ybs.core.ports import Answer, Confirm, Question
 from ybs.security.unicode import unabridged
 from ybs.tools.builtin.ask_user import AS_TEXT
 from ybs.tools.builtin.run_shell import OUTSIDE, RUN
+from ybs.tools.calls.describing import one_line
 
 
 async def by_id(question: Question) -> Answer:
@@ -26,7 +27,8 @@ async def by_id(question: Question) -> Answer:
 
 
 #: What the model reads after a plain no.
-NO: Final = Answer(is_allowed=False, reason="the person said no")
+NO_REASON: Final = "the person said no"
+NO: Final = Answer(is_allowed=False, reason=NO_REASON)
 #: To a question of who asks itself, where the person can answer by a message alone.
 BY_MESSAGE: Final = Answer(is_allowed=False, is_unattended=True, reason=AS_TEXT)
 _MEANS: Final = "it runs outside the sandbox: as in your own shell, with your keys, your logins and all your files"
@@ -37,11 +39,39 @@ _LONGEST_RULE: Final = 80
 
 
 class Choice(Struct, frozen=True):
-    """One way to answer, for a frontend that shows buttons: its label, and how long it holds."""
+    """One way to answer: its key and its words in a terminal and on the page, its label as a button, and the answer."""
 
+    key: str
+    text: str
     label: str
     answer: Answer
-    kind: Literal["once", "always", "no"] = "once"
+
+    @property
+    def wants_words(self) -> bool:
+        """Whether the person says it `in_words`."""
+        return self.key == "r"
+
+
+#: The ways to answer a question about a call, by their keys: the words, the label of a button, the answer.
+_WAYS: Final = {
+    "y": ("yes{how}", "Yes", Answer(is_allowed=True)),
+    "i": ("in the sandbox{how}", "Yes, in the sandbox", Answer(is_allowed=True)),
+    "n": ("no", "No", NO),
+    "r": ("no, because", "", Answer(is_allowed=False)),
+    "w": ("{other} network", "Yes, with network", Answer(is_allowed=True, with_network=True)),
+    "o": (
+        "outside the sandbox, once: as in your own shell, with your keys",
+        "Yes, outside the sandbox, once",
+        Answer(is_allowed=True, is_outside=True),
+    ),
+    "a": (
+        "always this session: {rule}",
+        "Always in this session: {rule}",
+        Answer(is_allowed=True, is_for_session=True),
+    ),
+    "p": ("always in this project", "", Answer(is_allowed=True, is_for_project=True)),
+    "e": ("yes, and ask before each edit", "", Answer(is_allowed=True, asks_edits=True)),
+}
 
 
 def asker_of(question: Question | OpenQuestion) -> str:
@@ -73,26 +103,53 @@ def grant_text(question: Question | OpenQuestion, *, with_network: bool = False)
     return f"{rule}, the project's files" if rule.endswith("(**)") else rule
 
 
-def choices_of(question: OpenQuestion) -> Iterator[Choice]:
-    """Yield the ways to answer a question, those of the terminal, but for words of the person's own."""
+def choices_of(
+    question: Question | OpenQuestion, *, with_network: bool = False
+) -> dict[str, Choice]:
+    """Return the ways to answer a question by their keys, in the order of the terminal; each frontend draws those that it has.
+
+    `with_network`: a yes gives the network too. "w" changes that; as a button it is a yes with it.
+    """
     if question.choices is not None:
-        for each in question.choices:
-            yield Choice(each, Answer(is_allowed=True, reason=each))
-        yield Choice("No answer", NO, "no")
-        return
-    plain = "Yes, in the sandbox" if question.outside == "needed" else "Yes"
-    yield Choice(plain, Answer(is_allowed=True))
-    if question.offers_network:
-        yield Choice("Yes, with network", Answer(is_allowed=True, with_network=True))
-    if question.outside:
-        yield Choice("Yes, outside the sandbox, once", Answer(is_allowed=True, is_outside=True))
-    if rule := grant_text(question):
-        always = Answer(is_allowed=True, is_for_session=True)
-        yield Choice(f"Always in this session: {rule}", always, "always")
-        if question.can_be_kept:
-            always = Answer(is_allowed=True, is_for_project=True)
-            yield Choice(f"Always in this project: {rule}", always, "always")
-    yield Choice("No", NO, "no")
+        picks = [
+            Choice(str(number), one_line(each), each, Answer(is_allowed=True, reason=each))
+            for number, each in enumerate(question.choices, 1)
+        ]
+        words = Choice("r", "something else" if picks else "answer", "", Answer(is_allowed=True))
+        found = [*picks, words, Choice("n", "no answer", "No answer", NO)]
+        return {each.key: each for each in found}
+    return dict(_about_call(question, with_network=with_network))
+
+
+def _about_call(
+    question: Question | OpenQuestion, *, with_network: bool
+) -> Iterator[tuple[str, Choice]]:
+    rule = grant_text(question, with_network=with_network)
+    how = ", with network" if with_network else ", without network" * question.needs_network
+    said = {"rule": rule, "how": how, "other": "without" if with_network else "with"}
+    # Where it is needed there is no yes out of habit: it would only fail, or mean too much.
+    first, last = ("o", "i") if question.outside == "needed" else ("y", "")
+    keys = f"{first}n{'r' * question.takes_reason}{last}{'w' * question.offers_network}"
+    keys += "o" * (question.outside == "offered") + "a" * bool(rule)
+    keys += "p" * (bool(rule) and question.can_be_kept) + "e" * question.offers_asking
+    for key in keys:
+        text, label, answer = _WAYS[key]
+        if with_network and answer.is_allowed and not answer.is_outside:
+            answer = replace(answer, with_network=True)
+        yield key, Choice(key, text.format(**said), label.format(**said), answer)
+
+
+def buttons_of(question: OpenQuestion | Question, keys: str) -> list[Choice]:
+    """Return the ways to answer for a frontend that has those of `keys` alone, and what may be picked, in this order."""
+    offered = choices_of(question)
+    picks = [each for key, each in offered.items() if key.isdecimal()]
+    return [*picks, *(offered[key] for key in keys if key in offered)]
+
+
+def in_words(question: Question | OpenQuestion, text: str) -> Answer:
+    """Return the answer that is given in words: why not, or what the model wants to know; a plain no where there are none."""
+    words = text.strip()
+    return Answer(is_allowed=question.choices is not None, reason=words) if words else NO
 
 
 def by_kind(question: OpenQuestion) -> tuple[OpenQuestion, list[Choice]]:
@@ -104,19 +161,14 @@ def by_kind(question: OpenQuestion) -> tuple[OpenQuestion, list[Choice]]:
     """
     if question.choices is not None:
         return question, []
-    if question.outside == "needed":
-        once = Answer(is_allowed=True, is_outside=True)
-        if not question.title.startswith(RUN + OUTSIDE):
-            # Before the name of a folder, which may be long.
-            title = f"{RUN}{OUTSIDE}{question.title.removeprefix(RUN)}"
-            question = replace(question, title=title, warnings=(_MEANS, *question.warnings))
-        return question, [Choice("Yes, outside the sandbox, once", once), Choice("No", NO, "no")]
-    # No answer that lasts is among the first two: one of them is what Enter takes.
-    choices = [Choice("Yes", Answer(is_allowed=True)), Choice("No", NO, "no")]
-    if rule := grant_text(question):
-        always = Answer(is_allowed=True, is_for_session=True)
-        choices.append(Choice(f"Always in this session: {rule}", always, "always"))
-    return question, choices
+    if question.outside != "needed":
+        # No answer that lasts is among the first two: one of them is what Enter takes.
+        return question, buttons_of(question, "yna")
+    if not question.title.startswith(RUN + OUTSIDE):
+        # Before the name of a folder, which may be long.
+        title = f"{RUN}{OUTSIDE}{question.title.removeprefix(RUN)}"
+        question = replace(question, title=title, warnings=(_MEANS, *question.warnings))
+    return question, buttons_of(question, "on")
 
 
 class Questions:
@@ -167,26 +219,14 @@ class Questions:
 
 
 def _shown(name: str, question: Question) -> OpenQuestion:
+    preview = question.preview
+    same = {*OpenQuestion.__struct_fields__} & {*Question.__struct_fields__} - {"preview"}
     return OpenQuestion(
         id=name,
         name=question.call.name,
-        title=question.preview.title,
-        preview=question.preview.body,
-        warnings=question.warnings,
-        reason=question.reason,
-        grant=question.grant,
-        can_be_kept=question.can_be_kept,
-        offers_network=question.offers_network,
-        outside=question.outside,
-        choices=question.choices,
-        server=question.server,
-        agent=question.agent,
-        effect=question.effect,
-        withheld=question.withheld,
-        network_grant=question.network_grant,
-        takes_reason=question.takes_reason,
-        needs_network=question.needs_network,
-        offers_asking=question.offers_asking,
-        paths=question.preview.paths,
-        is_diff=question.preview.is_diff,
+        title=preview.title,
+        preview=preview.body,
+        paths=preview.paths,
+        is_diff=preview.is_diff,
+        **{each: getattr(question, each) for each in same},
     )

@@ -179,10 +179,6 @@ class Commands(Protocol):
         """Those that a model may well point to."""
         ...
 
-    def is_command(self, line: str) -> bool:
-        """Return whether the line is a command."""
-        ...
-
     def listed(self, session: Any) -> Sequence[Any]:
         """Return all of them, as `ybs.commands.command.SlashCommand` has them, so that a frontend can offer them."""
         ...

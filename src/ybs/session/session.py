@@ -33,7 +33,7 @@ from ybs.session.bounds import for_copy, hold_to
 from ybs.session.feed import Telling
 from ybs.session.history import History
 from ybs.session.inbox import Inbox
-from ybs.session.injection import as_typed
+from ybs.session.injection import as_typed, is_command
 from ybs.session.journal import PASSING
 from ybs.session.main_agent import SessionPorts
 from ybs.session.options import Options
@@ -225,7 +225,7 @@ class Session:
 
     async def handle(self, line: str, images: Sequence[Image] = ()) -> Reply | Outcome:
         """Take one line that the person typed: a /command, a !command or !!command, or words for the model."""
-        if self.commands is not None and self.commands.is_command(line):
+        if self.commands is not None and is_command(line):
             return await self._carry_out(line, await self.commands.run(self, line))
         if not line.strip():
             return Reply(text="")

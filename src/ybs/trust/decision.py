@@ -106,8 +106,7 @@ def judge(
     """Compare what was read with what was trusted. `folder` is the real path."""
     record = recall(host, folder)
     changes = _changes(record.files, files) if record is not None else []
-    # Of a record without a place nothing is known but its files.
-    if record is not None and record.place and not lies_there(host, record.place, folder):
+    if record is not None and not lies_there(host, record.place, folder):
         changes.insert(0, REPLACED)
     is_known = record is not None and not changes
     texts = {} if is_known else _texts_of(files)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ybs.config.host import Host
 
-#: The device and number of a folder, when it was made, and when git began in it; empty in records of earlier versions.
+#: The device and number of a folder, when it was made, and when git began in it.
 Place: TypeAlias = str
 _SECOND = 1_000_000_000
 #: Of statx(2): the working folder, the wish for the time of birth, and where the answer has its mask and that time.
@@ -35,7 +35,7 @@ def lies_there(host: Host, place: str, folder: Path) -> bool:
     """
     try:
         _, number, made, begun = map(int, place.split(":"))
-    except ValueError:  # no `place_of` wrote it
+    except ValueError:  # no `place_of` wrote it: nothing is known of that folder
         return False
     top, now = _repository_of(host, folder)
     if begun and now:
@@ -49,20 +49,6 @@ def lies_there(host: Host, place: str, folder: Path) -> bool:
         return now == made if now and made else folder.stat().st_ino == number
     except OSError:
         return False
-
-
-def is_kept_for(host: Host, folder: Path, place: str, kept_ns: int) -> bool:
-    """Return whether what was kept for a folder at that time is for the one that lies there now.
-
-    A record of an earlier version has no place. It is, if the folder and the repository around it were made before it was kept.
-    """
-    if place:
-        return lies_there(host, place, folder)
-    try:
-        made, begun = map(int, place_of(host, folder).split(":")[2:])
-    except OSError:
-        return False
-    return made > 0 and max(made, begun) <= kept_ns
 
 
 def _repository_of(host: Host, folder: Path) -> tuple[Path, int]:

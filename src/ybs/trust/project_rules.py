@@ -15,7 +15,7 @@ from ybs.config.document import visible
 from ybs.config.host import Host
 from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError
-from ybs.trust.place import Place, is_kept_for, place_of
+from ybs.trust.place import Place, lies_there, place_of
 
 LARGEST_FILE = 1_000_000
 #: `grants` are what "always" stored, `allow` and `deny` are rules that the person wrote.
@@ -106,7 +106,7 @@ class ProjectRules:
             return RulesRecord(folder=self._folder)
         if not (record.grants or record.allow):
             return record
-        if is_kept_for(self._host, self._path, record.place, file.stat().st_mtime_ns):
+        if lies_there(self._host, record.place, self._path):
             return record
         self.warning = _REPLACED
         return _denying(record)

@@ -132,8 +132,6 @@ async def test_a_message_is_edited_and_the_same_again_is_no_error(platform):
 
 async def test_buttons_come_back_as_their_tokens_also_after_a_restart(platform):
     async with talking(platform) as (channel, taken):
-        if not channel.capabilities.has_buttons:
-            pytest.skip("the platform has no buttons")
         await platform.say("hi")
         await platform.until(lambda: taken.events)
         place = taken.events[0].place

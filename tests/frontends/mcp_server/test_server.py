@@ -171,8 +171,8 @@ async def test_rules_of_the_person_hold(clients: Any, project: Path, generation:
     ("answer", "is_done", "said"),
     [
         ("yes", True, ""),
-        ("no", False, "The person refused"),
-        ("YES!", False, "The person refused"),
+        ("no", False, "the person said no"),
+        ("YES!", False, "the person said no"),
         (
             "decline",
             False,

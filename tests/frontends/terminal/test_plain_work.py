@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from fake_session import EndTurn, FakeSession, asks, hangs, question_of, says
 from ybs.core.events import ThinkingStreamed, ToolFinished, ToolStarted
 from ybs.core.ports import Answer
-from ybs.frontends.terminal.questions.confirm import NO_REASON
+from ybs.session.questions import NO_REASON
 from ybs.session.reply import Column, Menu, MenuItem, Reply, Row, Table, TerminalActions
 
 Open = Callable[..., Any]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from paper import Page, ran, started
+from paper import Page, changed, ran, started
 
 from rows import every_row
 from ybs.core.events import AssistantSaid, ThinkingStreamed, ToolPrinted
@@ -53,15 +53,15 @@ def test_something_new_starts_again_at_the_newest() -> None:
 
 def test_a_long_diff_is_drawn_without_its_middle_and_whole_afterwards() -> None:
     page = Page()
-    changed = "--- a\n+++ b\n@@ -1,90 +1,90 @@\n" + "\n".join(f"+new {n}" for n in range(90))
-    page.draw(started("edit_file", path="a"), ran("edit_file", display={"diff": changed}))
+    change = changed("old\n", "".join(f"new {n}\n" for n in range(90)))
+    page.draw(started("edit_file", path="a"), ran("edit_file", changes=(change,)))
     lines = page.text.split("\n")
     assert len(lines) == 1 + 40 + 2
-    assert "    … 50 lines   ctrl-o shows all" in lines
+    assert "    … 51 lines   ctrl-o shows all" in lines
     assert "    90 +new 89" in lines
     assert "ctrl-o" in page.text
     whole = unfolded(page)
-    assert whole.startswith("\n  edit a\n     1 +new 0\n")
+    assert whole.startswith("\n  edit a\n     1 -old\n     1 +new 0\n")
     assert whole.count("+new") == 90
 
 
@@ -122,9 +122,8 @@ def test_the_verbose_view_draws_what_is_otherwise_not_drawn_at_all() -> None:
 
 def test_the_verbose_view_shows_a_change_once() -> None:
     page = Page(is_verbose=True)
-    changed = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new"
     given = {"path": "a", "old_text": "old", "new_text": "new"}
-    page.draw(started("edit_file", **given), ran("edit_file", display={"diff": changed}))
+    page.draw(started("edit_file", **given), ran("edit_file", changes=(changed(),)))
     assert "old_text" not in page.text
     assert page.text.count("+new") == 1
 
@@ -179,8 +178,7 @@ def test_a_line_drawn_whole_takes_all_columns_but_the_last(room: int, rows: int)
 
 def test_a_diff_that_is_drawn_whole_leaves_nothing_to_unfold() -> None:
     page = Page()
-    changed = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new"
-    page.draw(started("edit_file", path="a"), ran("edit_file", display={"diff": changed}))
+    page.draw(started("edit_file", path="a"), ran("edit_file", changes=(changed(),)))
     assert "+new" in page.text
     assert "ctrl-o" not in page.text
     assert not page.renderer.unfold()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from paper import Page, ran, started
+from paper import Page, changed, ran, started
 
 from ybs.core.events import (
     AssistantSaid,
@@ -28,8 +28,8 @@ HOSTILE = st.text(
 @given(HOSTILE, st.sampled_from([16, 40, 80]))
 def test_every_drawn_line_fits(text: str, width: int) -> None:
     page = Page(width=width)
-    display = {"stdout": text * 3, "stderr": text, "exit_code": 1, "diff": f"@@ -1 @@\n+{text}"}
-    done = ran(display=display, summary=text)
+    display = {"stdout": text * 3, "stderr": text, "exit_code": 1}
+    done = ran(display=display, summary=text, changes=(changed("", text),))
     page.live.begin()
     page.draw(ThinkingStreamed(text=text))
     lines = page.passing(width - 1)

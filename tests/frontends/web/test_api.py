@@ -13,7 +13,6 @@ import pytest
 
 from rows import every_row
 from trusting import put
-from ybs.core.ports import Answer
 from ybs.frontends.web.following import Followed, Tab
 from ybs.frontends.web.gate import TOKEN_HEADER
 from ybs.testing import answer, call
@@ -226,7 +225,7 @@ async def test_an_incognito_session_is_seen_by_its_login_alone(site: Make):
         for path in ("events?before=1", "search?q=a", "complete?text=/", "jobs", "stream"):
             assert (await other.get(f"/api/sessions/{name}/{path}")).status_code == 400, path
         for path in ("lines", "answer", "stop", "recall", "close"):
-            body = {"text": "x", "question": "x", "is_allowed": True}
+            body = {"text": "x", "question": "x", "key": "y"}
             assert (
                 await other.post(f"/api/sessions/{name}/{path}", json=body)
             ).status_code == 400, path
@@ -247,13 +246,10 @@ async def test_a_question_is_answered_once_with_what_it_offers(site: Make, proje
     made = site(call("delete_file", path="a"), "done")
     async with made.entered() as browser:
         followed, path, name = await asked(made, browser, project)
-        for wrong in ({"is_outside": True}, {"is_for_project": True, "is_for_session": True}):
-            body = {"question": name, "is_allowed": True, **wrong}
-            question = followed.session.questions.open[0]
-            if "is_for_project" in wrong and question.can_be_kept:
-                continue
+        for wrong in ("o", "i", "w", "yes", ""):
+            body = {"question": name, "key": wrong}
             assert (await browser.post(f"{path}/answer", json=body)).status_code == 400
-        body = {"question": name, "is_allowed": True}
+        body = {"question": name, "key": "y"}
         assert (await browser.post(f"{path}/answer", json=body)).json() == {"counted": True}
         assert (await browser.post(f"{path}/answer", json=body)).json() == {"counted": False}
         await until(lambda: not followed.session.is_busy and followed.session.inbox.now is None)
@@ -264,7 +260,7 @@ async def test_a_no_has_its_reason(site: Make, project: Path):
     made = site(call("delete_file", path="a"), "done")
     async with made.entered() as browser:
         followed, path, name = await asked(made, browser, project)
-        body = {"question": name, "is_allowed": False, "reason": "I need it"}
+        body = {"question": name, "key": "r", "reason": "I need it"}
         await browser.post(f"{path}/answer", json=body)
         await until(lambda: len(followed.session.conversation.messages) >= 4)
         assert "I need it" in str(followed.session.conversation.messages[2])
@@ -418,12 +414,12 @@ async def test_a_long_text_names_no_file_outside_without_a_yes(site: Make, tmp_p
     async with made.entered() as browser:
         followed = await opened(made, browser)
         path, said = f"/api/sessions/{followed.session.id}", followed.session.conversation
-        for is_allowed in (False, True):
+        for key in ("n", "y"):
             before = len(said.messages)
             await browser.post(f"{path}/lines", json={"text": words})
             await until(lambda: followed.session.questions.open != ())
             question = followed.session.questions.open[0].id
-            body = {"question": question, "is_allowed": is_allowed}
+            body = {"question": question, "key": key}
             await browser.post(f"{path}/answer", json=body)
             await until(lambda before=before: len(said.messages) == before + 2)
         assert ["the diary" in str(each) for each in said.messages] == [False, False, True, False]
@@ -470,22 +466,6 @@ async def test_requests_that_make_no_sense_are_refused_in_words(site: Make):
             )["records"]
             == []
         )
-
-
-def test_answers_of_pages_are_answers_of_sessions():
-    """The fields that a page may set are those of an answer; a new one has to be thought about."""
-    assert set(Answer.__struct_fields__) == {
-        *(
-            "is_allowed",
-            "is_for_session",
-            "is_for_project",
-            "reason",
-            "is_unattended",
-            "with_network",
-            "is_outside",
-            "asks_edits",
-        )
-    }
 
 
 @every_row("name", ["app.js", "view.js", "board.js"])

@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from ybs.core.events import StateChanged
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
-from ybs.frontends.terminal.questions.confirm import NO_REASON, PendingQuestion, options_of
-from ybs.frontends.web.drawing import choices_of, state_of
-from ybs.session.questions import Questions
+from ybs.frontends.terminal.questions.confirm import PendingQuestion
+from ybs.frontends.web.drawing import state_of
+from ybs.session.questions import Questions, choices_of, in_words
 
 QUESTIONS = st.builds(
     Question,
@@ -47,12 +48,11 @@ def shown(question: Question) -> Any:
 @given(question=QUESTIONS, with_network=st.booleans())
 def test_the_keys_and_their_answers_are_those_of_the_terminal(question, with_network):
     with_network = with_network and question.offers_network and question.choices is None
-    ours = choices_of(shown(question), with_network=with_network)
-    theirs = [key for key, _ in options_of(question, with_network=with_network) if key != "w"]
+    asked = state_of(StateChanged(questions=(shown(question),)))["questions"][0]
+    ours = [each["key"] for each in asked["with_network" if with_network else "choices"]]
     if question.choices == ():  # the terminal takes words at once; the page offers the two ways
-        assert [key for key, _, _ in ours] == ["r", "n"]
+        assert ours == ["r", "n"]
         return
-    assert [key for key, _, _ in ours] == theirs
 
     async def pressed(key: str) -> Answer:
         pending = PendingQuestion(question)
@@ -62,24 +62,17 @@ def test_the_keys_and_their_answers_are_those_of_the_terminal(question, with_net
             pending.give_reason("because")
         return pending.answer.result()
 
-    for key, _, says in ours:
-        given_words = "because" if says.get("words") else says.get("reason", "")
-        said = {
-            **says,
-            "with_network": with_network and says["is_allowed"] and not says.get("is_outside"),
-        }
-        answer = Answer(
-            **{k: v for k, v in said.items() if k not in ("words", "reason")}, reason=given_words
-        )
+    offered = choices_of(shown(question), with_network=with_network)
+    assert ours == [key for key in offered if key != "w"]
+    for key in ours:
+        each = offered[key]
+        answer = in_words(question, "because") if each.wants_words else each.answer
         assert answer == asyncio.run(pressed(key)), key
-        assert NO_REASON == "the person said no"
 
 
 @given(question=QUESTIONS)
 def test_a_question_is_drawn_as_text(question: Question):
     from msgspec.structs import replace
-
-    from ybs.core.events import StateChanged
 
     bad = "<script>alert(1)</script>" + " " * 60 + "rm -rf /"
     hostile = replace(question, preview=Preview(title=bad, body=bad), warnings=(bad,), reason=bad)

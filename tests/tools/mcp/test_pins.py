@@ -71,17 +71,6 @@ def test_another_profile_makes_nothing_of_what_was_approved_unknown(tmp_path: Pa
     assert Pins(path, Path("/project")).of(other) is not None
 
 
-def test_a_pin_that_an_older_ybs_wrote_counts(tmp_path: Path):
-    path = tmp_path / "mcp.json"
-    pins = pinned(path, tool("a"))
-    (key,) = pins._read()
-    path.write_text(path.read_text().replace(f'"{key}"', f'"{SERVER.name}"'))
-    older = Pins(path, Path("/project"))
-    assert older.judge(SERVER, [tool("a", "Other.")]).usable == ()
-    older.forget(SERVER)
-    assert Pins(path, Path("/project")).of(SERVER) is None
-
-
 def test_where_nothing_may_be_written_what_was_approved_counts_still(tmp_path: Path):
     path = tmp_path / "mcp.json"
     pinned(path, tool("a"))

@@ -31,17 +31,18 @@ from ybs.frontends.markdown import fenced, markdown_of, spanned
 from ybs.frontends.serve.sessions import HostedSession, Watcher
 from ybs.security.unicode import shown_whole, unabridged
 from ybs.session.feed import FellBehind
-from ybs.session.inbox import InboxLine
-from ybs.session.questions import BY_MESSAGE, NO, asked_in_words, by_kind
+from ybs.session.inbox import InboxLine, order_of
+from ybs.session.questions import BY_MESSAGE, NO, asked_in_words, by_kind, in_words
 from ybs.session.reply import Outcome, Reply
 from ybs.session.running_task import Stopped
 
 #: What an editor raises that cannot do what it was asked, answers in another form, or has gone.
 FAILURES: Final = (RequestError, ValidationError, ConnectionError)
 _KINDS: Final[dict[str, schema.PermissionOptionKind]] = {
-    "once": "allow_once",
-    "always": "allow_always",
-    "no": "reject_once",
+    "y": "allow_once",
+    "o": "allow_once",
+    "a": "allow_always",
+    "n": "reject_once",
 }
 _NOBODY: Final = Answer(
     is_allowed=False, reason="the editor could not ask the person", is_unattended=True
@@ -67,7 +68,7 @@ async def _by_permission(client: Any, session_id: str, question: OpenQuestion) -
         return BY_MESSAGE
     choices = {str(number): choice for number, choice in enumerate(offered)}
     options = [
-        schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.kind])
+        schema.PermissionOption(option_id=key, name=unabridged(each.label), kind=_KINDS[each.key])
         for key, each in choices.items()
     ]
     text = helpers.tool_content(helpers.text_block(_text_of(question)))
@@ -116,7 +117,7 @@ async def _by_form(
     reply = await client.create_elicitation(asked_in_words(question), mode)
     said: dict[str, Any] = (reply.content if reply.action == "accept" else None) or {}
     words = str(said.get(_OWN) or "").strip() or known.get(str(said.get(_PICKED)), "")
-    return Answer(is_allowed=True, reason=words) if words else NO
+    return in_words(question, words)
 
 
 StopReason: TypeAlias = Literal[
@@ -297,7 +298,7 @@ class EditorSession(Watcher):
         if not (said.text.strip() or said.images):
             return schema.PromptResponse(stop_reason="end_turn")
         may_run = not said.is_joined and said.text.startswith(said.typed)
-        is_order = may_run and self._is_order(said.typed)
+        is_order = may_run and order_of(said.typed) != ""
         if is_order and (refusal := self._refusal_of(said.typed)):
             await self._tell(chunk("agent_message", refusal))
             return schema.PromptResponse(stop_reason="end_turn")
@@ -335,10 +336,6 @@ class EditorSession(Watcher):
             images=said.images,
             frontend=self,
         )
-
-    def _is_order(self, typed: str) -> bool:
-        commands = self.session.commands
-        return typed.startswith("!") or (commands is not None and commands.is_command(typed))
 
     def _refusal_of(self, typed: str) -> str:
         """Return why a line is not run in an editor; nothing where it is."""

@@ -23,7 +23,7 @@ from ybs.frontends.gateway.people import ALPHABET, People
 from ybs.frontends.layout import clipped
 from ybs.frontends.markdown import fenced
 from ybs.security.unicode import shown_whole, unabridged
-from ybs.session.questions import NO, Choice, asked_in_words, choices_of, grant_text
+from ybs.session.questions import Choice, asked_in_words, buttons_of, grant_text, in_words
 from ybs.session.session import Session
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ NOBODY: Final = Answer(
     is_allowed=False, reason="no owner of this chat can be asked", is_unattended=True
 )
 _USAGE: Final = "Usage: `/approve ID yes`, `no` or `always`. The ID stands in the question."
+#: The words behind `/approve ID`, and the keys of the answers that they mean.
+_WORDS: Final = {"yes": "yi", "no": "n", "always": "a", "network": "w"}
 #: So many are kept, the newest.
 _MOST_BUTTONS: Final = 5_000
 _LONGEST_LABEL: Final = 60
@@ -71,7 +73,8 @@ class _Asked:
     def __init__(self, chat: _Chat, question: OpenQuestion) -> None:
         self.chat, self.question = chat, question
         self.id = "".join(secrets.choice(ALPHABET) for _ in range(_ID_LENGTH))
-        self.choices = reduced(question)
+        #: None of them holds for the project or leads outside the sandbox.
+        self.choices = buttons_of(question, "yiwan")
         self.is_own = question.name == "ask_user" and question.choices is not None
         self.posts = list[tuple[str, ChatPlace, str]]()
         self.posting: asyncio.Task[None] | None = None
@@ -93,15 +96,6 @@ class _Asked:
             return False
         self.outcome = f"**{plain(said)}** ({plain(by.name)})"
         return True
-
-
-def reduced(question: OpenQuestion) -> tuple[Choice, ...]:
-    """Return the ways to answer in a chat: none of them holds for the project or leads outside the sandbox."""
-    return tuple(
-        each
-        for each in choices_of(question)
-        if not (each.answer.is_for_project or each.answer.is_outside)
-    )
 
 
 class Buttons:
@@ -322,21 +316,16 @@ def _chosen(asked: _Asked, word: str, reason: str, words: str) -> Choice | None:
     """Return the answer that words mean; None where they mean none that is offered."""
     if asked.question.choices is not None:
         by_number = {str(number): each for number, each in enumerate(asked.choices, 1)}
-        own = Choice(words[:200], Answer(is_allowed=True, reason=words)) if words else None
+        own = Choice("r", "", words[:200], in_words(asked.question, words)) if words else None
         return by_number.get(words, own)
-    if word == "no":
-        return Choice("No", Answer(is_allowed=False, reason=reason) if reason else NO, "no")
     if reason:
-        return None
-    for each in asked.choices:
-        if word == "network" and each.answer.with_network:
-            return each
-        if (
-            word == {"once": "yes", "always": "always"}.get(each.kind)
-            and not each.answer.with_network
-        ):
-            return each
-    return None
+        return Choice("r", "", "No", in_words(asked.question, reason)) if word == "no" else None
+    return _meant(asked, word)
+
+
+def _meant(asked: _Asked, word: str) -> Choice | None:
+    keys = _WORDS.get(word, "")
+    return next((each for each in asked.choices if each.key in keys), None)
 
 
 def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
@@ -354,7 +343,7 @@ def _text_of(asked: _Asked, *, is_elsewhere: bool) -> str:
         lines.append(fenced(shown, "diff" if question.is_diff else ""))
     lines += [f"Asked because {plain(question.reason)}\\."] if question.reason else []
     lines += [f"**Warning: {plain(each)}**" for each in question.warnings]
-    if any(each.kind == "always" for each in asked.choices):  # a button may show only its beginning
+    if any(each.key == "a" for each in asked.choices):  # a button may show only its beginning
         lines.append(f"Always would allow {plain(grant_text(question))} in this session\\.")
     return "\n\n".join(lines)
 
@@ -363,7 +352,5 @@ def _how_of(asked: _Asked) -> str:
     """Return how a question is answered."""
     if asked.is_own:
         return "Choose, or answer in your own words." if asked.choices[1:] else "Answer in words."
-    words = ["yes", "no"]
-    words += ["always"] if any(each.kind == "always" for each in asked.choices) else []
-    words += ["network"] if any(each.answer.with_network for each in asked.choices) else []
+    words = [word for word in _WORDS if _meant(asked, word)]
     return f"Without buttons: `/approve {asked.id} {'|'.join(words)}`"

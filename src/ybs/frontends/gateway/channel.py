@@ -112,7 +112,6 @@ class Capabilities(Struct, frozen=True, kw_only=True):
         "plain"
     )
     can_edit: bool = False
-    has_buttons: bool = False
     shows_typing: bool = False
     file_bytes: int = 0
     wait: float = 1.0

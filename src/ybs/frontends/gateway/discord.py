@@ -52,7 +52,6 @@ CAPABILITIES: Final = Capabilities(
     unit="utf16",
     dialect="discord",
     can_edit=True,
-    has_buttons=True,
     shows_typing=True,
     file_bytes=10_000_000,
 )

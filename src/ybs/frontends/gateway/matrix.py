@@ -48,7 +48,6 @@ CAPABILITIES: Final = Capabilities(
     unit="utf16",
     dialect="matrix-html",
     can_edit=True,
-    has_buttons=True,
     shows_typing=True,
     file_bytes=50_000_000,
 )

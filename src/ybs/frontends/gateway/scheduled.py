@@ -19,7 +19,7 @@ from ybs.frontends.gateway.unattended import unattended
 from ybs.learning.schedule import Scheduled, keep, scheduled_in
 from ybs.session.options import Options
 from ybs.session.reply import Reply
-from ybs.trust.place import is_kept_for
+from ybs.trust.place import lies_there
 
 _LOOK_SECONDS: Final = 20.0
 _CUT_SHORT: Final = "This run was cut short, since the gateway ended. It is not begun again."
@@ -62,8 +62,7 @@ class ScheduledRuns:
 
     async def _answer(self, each: Scheduled) -> str:
         folder = self._options.host.expand(each.folder, self._options.host.home)
-        since_ns = int(each.since * 1_000_000_000)
-        if not is_kept_for(self._options.host, folder, each.place, since_ns):
+        if not lies_there(self._options.host, each.place, folder):
             return _REPLACED.format(folder=each.folder)
         options = unattended(self._options, folder, mode=each.mode, allow=each.allow)
         try:

@@ -41,7 +41,6 @@ CAPABILITIES: Final = Capabilities(
     length=3000,  # of a section's text
     dialect="slack",
     can_edit=True,
-    has_buttons=True,
     file_bytes=50_000_000,
 )
 _HOST: Final = "https://slack.com/api/"

@@ -76,7 +76,6 @@ CAPABILITIES: Final = Capabilities(
     unit="utf16",
     dialect="telegram-html",
     can_edit=True,
-    has_buttons=True,
     shows_typing=True,
     file_bytes=50_000_000,
 )

@@ -41,7 +41,6 @@ CAPABILITIES: Final = Capabilities(
     length=4096,
     unit="utf16",
     dialect="whatsapp",
-    has_buttons=True,
     shows_typing=True,
     file_bytes=100_000_000,
 )

@@ -31,13 +31,11 @@ from ybs.security.firewall.structs import masked
 from ybs.security.marks import marked
 from ybs.security.unicode import shown_whole
 from ybs.security.visible_text import visible_request
-from ybs.session.questions import asker_of, grant_text
+from ybs.session.questions import NO, asker_of, buttons_of, grant_text, in_words
 from ybs.tools.registry import NAMES
 
-YES: Final = "yes"
-ALWAYS: Final = "always"
-WITH_NETWORK: Final = "yes, with network"
-NO: Final = "no"
+#: The words of the form, and the keys of the answers that they are.
+_WORDS: Final = {"yes": "yi", "always": "a", "yes, with network": "w", "no": "n"}
 _ANSWER: Final = "answer"
 _INSIDE: Final = "A yes runs it in the sandbox. Outside, with your keys, runs only what safety.outside_sandbox of your settings names."
 _PROGRAM: Final = "ybs mcp serve"
@@ -66,11 +64,11 @@ def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
     lines += [f"Warning: {each}" for each in question.warnings]
     field: dict[str, Any] = {"type": "string", "title": "Answer"}
     if question.choices is None:
-        field |= {"title": "May ybs do this?", "enum": _choices(question)}
+        field |= {"title": "May ybs do this?", "enum": [*_offered(question)]}
         if question.outside == "needed":
             lines.append(_INSIDE)
         if question.grant:
-            lines.append(f'"{ALWAYS}" also allows {grant_text(question)} until this server ends.')
+            lines.append(f'"always" also allows {grant_text(question)} until this server ends.')
     elif question.choices:
         field["enum"] = list(question.choices)
     text = "\n\n".join(filter(None, lines))
@@ -80,9 +78,8 @@ def form_of(question: Question, mask: Mask) -> types.ElicitRequestFormParams:
     )
 
 
-def _choices(question: Question) -> list[str]:
-    more = ((ALWAYS, bool(question.grant)), (WITH_NETWORK, question.offers_network))
-    return [YES, *(word for word, is_offered in more if is_offered), NO]
+def _offered(question: Question) -> dict[str, Answer]:
+    return {w: each.answer for w, keys in _WORDS.items() for each in buttons_of(question, keys)}
 
 
 def answer_of(result: types.ElicitResult, question: Question) -> Answer:
@@ -94,12 +91,8 @@ def answer_of(result: types.ElicitResult, question: Question) -> Answer:
         )
     said = (result.content or {}).get(_ANSWER)
     if question.choices is not None:
-        return Answer(
-            is_allowed=isinstance(said, str), reason=said if isinstance(said, str) else ""
-        )
-    if said not in _choices(question) or said == NO:
-        return Answer(is_allowed=False)
-    return Answer(is_allowed=True, is_for_session=said == ALWAYS, with_network=said == WITH_NETWORK)
+        return in_words(question, said if isinstance(said, str) else "")
+    return _offered(question).get(str(said), NO)
 
 
 async def refuse(question: Question) -> Answer:

@@ -64,7 +64,7 @@ def shorten(text: str, width: int, more: str = "…") -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break the text into lines of at most `width` columns, leaving nothing out; the rest of a long line is indented."""
+    """Break the text into lines of at most `width` columns, leaving nothing out; the rest of a long line goes on below, indented."""
     lines: list[str] = []
     for line in text.expandtabs(4).split("\n"):
         first, *rest = _chunks(line, max(4, width - 2))

@@ -22,18 +22,17 @@ from ybs.commands.registry import command_at, commands_of
 from ybs.core.decoding import from_json
 from ybs.core.errors import YbsError
 from ybs.core.messages import Image
-from ybs.core.ports import Answer
 from ybs.frontends.markdown import fenced
 from ybs.frontends.terminal.prompt.file_index import FileIndex
-from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.frontends.web.access import LOGIN_SECONDS, Login, Password, TooManyTries, WebLogins
-from ybs.frontends.web.drawing import PICTURES, Record, choices_of
+from ybs.frontends.web.drawing import PICTURES, Record
 from ybs.frontends.web.following import Followed, PageLine, Tab, back_of
 from ybs.frontends.web.gate import NOT_LOGGED_IN, PageAddress, TooMuchSent, address_of
 from ybs.frontends.web.pages import Pages, Role
 from ybs.security.paths.names import shown_name
 from ybs.security.unicode import printable
 from ybs.session.mentions import mention_of, open_mention
+from ybs.session.questions import choices_of, in_words
 from ybs.session.session import Session
 from ybs.tools.workspace import Workspace
 
@@ -97,7 +96,6 @@ def _rank(names: Sequence[str], typed: str) -> int:
 
 _FILES: Final = StaticFiles(directory=Path(__file__).parent / "static")
 mimetypes.add_type("text/javascript", ".js")  # before Python 3.12 it is another one
-_FLAGS: Final = ("is_allowed", "is_for_session", "is_for_project", "is_outside", "asks_edits")
 #: A line goes to idle tabs this often, so that both sides know the other is there.
 BEAT_SECONDS: Final = 15.0
 #: Pictures and files that go with a message, and bytes and characters of each.
@@ -151,10 +149,13 @@ class _Typed(Struct, frozen=True):
     files: tuple[File, ...] = ()
 
 
-class _Answered(Answer, frozen=True, kw_only=True):
-    """The answer to a question."""
+class _Answered(Struct):
+    """The answer to a question: its key, and the words for one that takes words."""
 
     question: str
+    key: str
+    reason: str = ""
+    with_network: bool = False
 
 
 class Paired(Struct, frozen=True):
@@ -425,17 +426,11 @@ class Api:
         asked = next((each for each in questions.open if each.id == given.question), None)
         if asked is None:
             return _json({"counted": False})
-        with_network = given.with_network and asked.offers_network
-        said = {name: True for name in _FLAGS if getattr(given, name)}
-        offered = choices_of(asked, with_network=with_network)
-        if not any(said == {n: True for n in _FLAGS if says.get(n)} for _, _, says in offered):
+        offered = choices_of(asked, with_network=given.with_network and asked.offers_network)
+        if given.key not in offered:
             raise YbsError("This question does not offer that.")
-        no = "" if given.is_allowed else NO_REASON
-        answer = Answer(
-            **{"is_allowed": False, **said},
-            with_network=with_network and given.is_allowed,
-            reason=given.reason.strip() or no,
-        )
+        chosen = offered[given.key]
+        answer = in_words(asked, given.reason) if chosen.wants_words else chosen.answer
         return _json({"counted": questions.answer(given.question, answer)})
 
     async def stop(self, request: Request) -> Response:

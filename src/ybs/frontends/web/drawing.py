@@ -23,7 +23,6 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.open_question import OpenQuestion
-from ybs.frontends.terminal.questions.confirm import ANSWERS, NO_REASON, options_of
 from ybs.frontends.terminal.words import (
     compaction_words,
     duration,
@@ -34,7 +33,7 @@ from ybs.frontends.terminal.words import (
 )
 from ybs.frontends.web import markup
 from ybs.security.unicode import printable, shown_whole, unabridged
-from ybs.session.questions import asker_of
+from ybs.session.questions import asker_of, choices_of
 from ybs.session.reply import Cell, CellKind, Reply, Table, TerminalActions
 from ybs.tools.calls.describing import one_line, subject
 from ybs.tools.editing.diff import diff_of_change
@@ -155,14 +154,10 @@ def _arguments(arguments: bytes, about: str) -> str:
 
 def _result(result: ToolResult, place: int) -> Record:
     shown = object_in(result.display) or {}
-    changes = "\n".join(filter(None, map(diff_of_change, result.changes)))
+    diff = "\n".join(filter(None, map(diff_of_change, result.changes)))
     streams = "\n".join(
         text for name in ("stdout", "stderr") if isinstance(text := shown.get(name), str) and text
     )
-    changed = shown.get("diff")
-    diff = changes or (
-        changed if isinstance(changed, str) else ""
-    )  # older transcripts have it there
     said = "" if not result.is_error and shown.get("exit_code") == 0 else result.summary
     record: Record = {
         "t": "done",
@@ -305,32 +300,10 @@ def _whole(body: str, *, is_code: bool) -> str:
 
 def _choices(question: OpenQuestion, *, with_network: bool) -> list[Record]:
     return [
-        {"key": key, "label": unabridged(label), "says": {**says, "with_network": with_network}}
-        for key, label, says in choices_of(question, with_network=with_network)
+        {"key": each.key, "label": unabridged(each.text), "words": each.wants_words}
+        for each in choices_of(question, with_network=with_network).values()
+        if each.key != "w"
     ]
-
-
-def choices_of(question: OpenQuestion, *, with_network: bool) -> list[tuple[str, str, Record]]:
-    """Return the keys that answer a question, what they mean, and the answer that each is: those of the terminal, in its order."""
-    found = options_of(question, with_network=with_network) or _OWN_WORDS
-    return [(key, label, _says(question, key, label)) for key, label in found if key != "w"]
-
-
-def _says(question: OpenQuestion, key: str, label: str) -> Record:
-    if key == "r":
-        return {"words": True, "is_allowed": question.choices is not None}
-    if key == "n":
-        return {"is_allowed": False, "reason": NO_REASON}
-    if key == "o":
-        return {"is_allowed": True, "is_outside": True}
-    if key.isdecimal():
-        return {"is_allowed": True, "reason": label}
-    answer = ANSWERS[key]
-    return {each: True for each in answer.__struct_fields__ if getattr(answer, each) is True}
-
-
-#: The page asks first whether there is an answer.
-_OWN_WORDS: Final = [("r", "answer"), ("n", "no answer")]
 
 
 def reply_of(reply: Reply, line: str) -> Record:

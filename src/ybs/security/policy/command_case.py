@@ -106,19 +106,6 @@ def scope_of(part: Command, *, network: bool = False) -> str:
     With the network only what installs has one: any word of another program may say whom it talks to.
     """
     size = _installing(part.words) if network else _beginning_of(part.words)
-    return _scope(part, size, network=network)
-
-
-def _scopes_for(part: Command, *, network: bool) -> Iterator[str]:
-    """Yield the scopes that cover a command where they are granted: with the network also stars that earlier versions stored."""
-    yield scope_of(part, network=network)
-    stored = _scope(part, _beginning_of(part.words), network=True) if network else ""
-    if stored.endswith(" *"):
-        yield stored
-
-
-def _scope(part: Command, size: int, *, network: bool) -> str:
-    """Return the scope that begins with so many of the words."""
     sets, words = part.sets, part.words
     is_more = part.may_gain_options or not _goes_nowhere(part)
     if not size or is_more or not all(map(is_harmless, sets)):
@@ -321,10 +308,7 @@ class CommandCase:
             rules = []
         return bool(parts) and all(
             any(rule.allows_part(part) for rule in rules)
-            or any(
-                f"run_shell({scope}){place}" in grants
-                for scope in _scopes_for(part, network=self._network)
-            )
+            or f"run_shell({scope_of(part, network=self._network)}){place}" in grants
             for part in parts
         )
 

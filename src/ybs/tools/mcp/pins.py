@@ -55,9 +55,7 @@ class Pins:
 
     def of(self, server: Server) -> Pinned | None:
         """Return what is known of a server, if it still is the one that it was."""
-        kept, key, identity = self._read(), self._key(server), identity_of(server)
-        found = (kept.get(f"{key} {identity}"), kept.get(key))  # the second as older files have it
-        return next((each for each in found if each and each.identity == identity), None)
+        return self._read().get(self._name(server))
 
     def judge(self, server: Server, tools: Sequence[ListedTool]) -> ReviewedTools:
         """Compare what a server says now with what was approved. Of a server that was never seen all is approved."""
@@ -85,16 +83,13 @@ class Pins:
         pinned = Pinned(
             identity=identity_of(server), offer=offer, withdrawn=tuple(withdrawn.values())
         )
-        key = f"{self._key(server)} {pinned.identity}"  # what a profile says beside it is another
-        self._write({**self._read(), key: pinned})
+        self._write({**self._read(), self._name(server): pinned})
 
     def forget(self, server: Server) -> None:
         """Forget a server. Raises ConfigError and OSError."""
         self._look_again()
-        key, identity, before = self._key(server), identity_of(server), self._read()
-        names = (key, f"{key} {identity}")
-        kept = {n: e for n, e in before.items() if n not in names or e.identity != identity}
-        if len(kept) < len(before):
+        kept = dict(self._read())
+        if kept.pop(self._name(server), None) is not None:
             self._write(kept)
 
     def _look_again(self) -> None:
@@ -110,8 +105,9 @@ class Pins:
                 raise ConfigError(f"{self._file} would become larger than {_MOST_BYTES:,} bytes")
             private_file.replace(self._file, data, waits=False)
 
-    def _key(self, server: Server) -> str:
-        return f"{server.name}@{self._folder}" if server.is_projects else server.name
+    def _name(self, server: Server) -> str:
+        of = f"{server.name}@{self._folder}" if server.is_projects else server.name
+        return f"{of} {identity_of(server)}"  # what a profile says beside it is another
 
     def _read(self) -> dict[str, Pinned]:
         if self._kept is None:

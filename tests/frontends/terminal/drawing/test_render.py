@@ -3,7 +3,7 @@
 from typing import Any
 
 from msgspec.structs import replace
-from paper import Page, ran, started
+from paper import Page, changed, ran, started
 
 from fake_session import USED
 from rows import every_row
@@ -60,15 +60,15 @@ def test_a_call_that_is_stopped_shows_its_time_and_stands_apart_from_the_word_of
 
 
 def test_an_edit_shows_its_diff_but_not_after_a_question_that_showed_it() -> None:
-    display = {"diff": "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y"}
+    changes = (changed("x\n", "y\n"),)
     page = Page()
     assert "    1 +y" in page.draw(
-        started("edit_file", path="a"), ran("edit_file", display=display)
+        started("edit_file", path="a"), ran("edit_file", changes=changes)
     )
     page = Page()
     page.draw(started("edit_file", path="a"))
     page.draw(ConfirmationAsked(id="1", name="edit_file", title="t", preview="+y"))
-    assert "+y" not in page.draw(ran("edit_file", display=display))
+    assert "+y" not in page.draw(ran("edit_file", changes=changes))
 
 
 def test_a_call_that_the_person_refused_needs_no_reason_and_one_refused_by_a_rule_does() -> None:
@@ -128,7 +128,7 @@ def test_a_command_for_the_person_alone_ends_with_what_was_held_of_its_output() 
 
 def test_tool_calls_can_be_hidden() -> None:
     page = Page(show_tool_calls=False)
-    assert page.draw(started(command="a"), ran(display={"diff": "+a"})) == ""
+    assert page.draw(started(command="a"), ran(changes=(changed(),))) == ""
     assert page.live.calls == {}
 
 

@@ -167,7 +167,5 @@ def test_a_running_call_shows_its_seconds() -> None:
     )
 
 
-def test_the_diff_is_found_in_what_the_tool_hands_over() -> None:
-    assert diff_of(finished(display={"diff": "+a"})) == "+a"
-    assert diff_of(finished(display={"diff": 3})) == ""
+def test_a_call_without_changes_has_no_diff() -> None:
     assert diff_of(finished(display=[1])) == ""

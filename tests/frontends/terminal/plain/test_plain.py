@@ -27,8 +27,8 @@ from ybs.core.events import (
 )
 from ybs.core.ports import Answer, Preview
 from ybs.frontends.terminal.plain.line_input import as_answer, forget_typed
-from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.security.gate import put
+from ybs.session.questions import NO_REASON
 
 Open = Callable[..., Any]
 
@@ -376,9 +376,10 @@ async def test_a_signal_to_end_is_obeyed(talking: Open) -> None:
 
 @every_row("text", ["", "n", "no", "yes please", "yy", "sure", "always"])
 def test_everything_that_is_not_clearly_a_yes_is_a_no(text: str) -> None:
-    assert not as_answer(text, may_always=False).is_allowed
-    assert not as_answer(f"{text} with network", may_always=False).is_allowed
-    assert not as_answer("outside", may_always=True, may_network=True).is_allowed
+    assert not as_answer(text, question_of(grant="")).is_allowed
+    assert not as_answer(f"{text} with network", question_of(grant="")).is_allowed
+    networked = replace(question_of(), offers_network=True)
+    assert not as_answer("outside", networked).is_allowed
 
 
 def test_what_was_typed_ahead_is_dropped_from_a_real_terminal() -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview, Question
-from ybs.frontends.terminal.questions.confirm import NO_REASON
 from ybs.frontends.terminal.questions.late import ask
+from ybs.session.questions import NO_REASON
 
 CALL = ToolCall(id="1", name="write_file", arguments=Raw(b'{"path":"a"}'))
 QUESTION = Question(

@@ -19,12 +19,10 @@ from ybs.core.messages import Usage
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.drawing.page import Canvas
 from ybs.frontends.terminal.questions.confirm import (
-    NO_REASON,
     PendingQuestion,
     answer_text,
     as_choice,
     choice_lines,
-    options_of,
     question_text,
     wish,
 )
@@ -32,9 +30,11 @@ from ybs.frontends.terminal.signs import ASCII, UNICODE, Paint
 from ybs.git.consent import CommitWish
 from ybs.security.paths.path_text import quoted
 from ybs.session.commit_terms import question_of as commit_question
+from ybs.session.questions import NO_REASON, choices_of
 from ybs.session.status import Status
 
 HOST = Host.of({"HOME": "/srv/ada"})
+
 PLAIN = Paint(has_colour=False)
 STATE = Status(
     provider="",
@@ -896,7 +896,7 @@ async def test_a_yes_gives_the_network_to_what_is_of_no_use_without_and_says_so(
     assert "[y] yes, with network" in lines
     assert "[w] without network" in lines
     choice.press("w")
-    assert ("y", "yes, without network") in options_of(question, with_network=False)
+    assert choices_of(question)["y"].text == "yes, without network"
     choice.press("y")
     assert not choice.answer.result().with_network
     other = PendingQuestion(question, FakeClock())

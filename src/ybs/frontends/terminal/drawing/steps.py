@@ -186,18 +186,12 @@ def diff_of(finished: ToolFinished) -> str:
     from ybs.tools.editing.diff import diff_of_change  # few calls change anything
 
     diffs = filter(None, map(diff_of_change, finished.changes))
-    return "\n".join(diffs) or _old_diff(finished)
+    return "\n".join(diffs)
 
 
 def has_diff(finished: ToolFinished) -> bool:
     """Return whether a call tells what it changed in files."""
-    return bool(finished.changes or _old_diff(finished))
-
-
-def _old_diff(finished: ToolFinished) -> str:
-    """Return the diff of a call in a transcript that is older than `changes`."""
-    found = _display(finished).get("diff")
-    return found if isinstance(found, str) else ""
+    return bool(finished.changes)
 
 
 def file_of(finished: ToolFinished) -> str:

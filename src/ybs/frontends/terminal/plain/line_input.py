@@ -9,8 +9,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from select import select
 
-from ybs.core.ports import Answer
-from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS, HOLD_SECONDS, NO_REASON
+from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.questions.confirm import GUARD_SECONDS, HOLD_SECONDS
+from ybs.session.questions import choices_of, in_words
 
 #: Words that answer a question, and mean nothing later.
 ANSWERS = frozenset(("y", "yes", "n", "no", "a", "always", "p", "project", "o", "outside"))
@@ -132,27 +133,14 @@ def is_answer(words: str) -> bool:
     return words.lower().removesuffix(WITH_NETWORK) in ANSWERS or words.isdecimal()
 
 
-def as_answer(
-    text: str,
-    *,
-    may_always: bool,
-    may_keep: bool = False,
-    may_network: bool = False,
-    may_leave: bool = False,
-) -> Answer:
-    """Read an answer; everything that is not clearly a yes is a no."""
+def as_answer(text: str, question: Question) -> Answer:
+    """Read an answer to a question about a call; everything that is not clearly a yes that is offered is a no."""
     words = text.strip()
-    bare = words.lower().removesuffix(WITH_NETWORK) if may_network else words.lower()
-    with_network = bare != words.lower()
-    match bare:
-        case "y" | "yes":
-            return Answer(is_allowed=True, with_network=with_network)
-        case "o" | "outside" if may_leave:
-            return Answer(is_allowed=True, is_outside=True)
-        case "a" | "always" if may_always:
-            return Answer(is_allowed=True, is_for_session=True, with_network=with_network)
-        case "p" | "project" if may_keep:
-            return Answer(is_allowed=True, is_for_project=True, with_network=with_network)
-        case _:
-            reason = words.partition("because")[2].strip(" :,")
-            return Answer(is_allowed=False, reason=reason or NO_REASON)
+    bare = words.lower().removesuffix(WITH_NETWORK) if question.offers_network else words.lower()
+    offered = choices_of(question, with_network=bare != words.lower())
+    key = bare[:1] if bare in ANSWERS else ""
+    if key == "y" and question.outside == "needed":
+        key = "i"
+    if key in offered:
+        return offered[key].answer
+    return in_words(question, words.partition("because")[2].strip(" :,"))

@@ -40,7 +40,6 @@ from ybs.frontends.terminal.questions.confirm import (
     OUTSIDE_MEANS,
     as_choice,
     marked_body,
-    options_of,
     wish,
     withheld_text,
 )
@@ -52,7 +51,7 @@ from ybs.security.gate import put
 from ybs.security.unicode import printable
 from ybs.session.inbox import InboxLine, Sender
 from ybs.session.own_commands import OwnRun
-from ybs.session.questions import grant_text
+from ybs.session.questions import buttons_of, grant_text
 from ybs.session.reply import Menu, Outcome, Reply
 
 TWICE_SECONDS = 2.0
@@ -122,15 +121,8 @@ class PlainTerminal(Sender):
                 held, self._held = self._held, []
                 for each in held:
                     self._tell(each)
-        if question.choices is not None:
-            return as_choice(text or "", question)
-        return as_answer(
-            text or "",
-            may_always=bool(question.grant),
-            may_keep=question.can_be_kept,
-            may_network=question.offers_network,
-            may_leave=bool(question.outside),
-        )
+        read = as_answer if question.choices is None else as_choice
+        return read(text or "", question)
 
     async def _run_own(self, command: str, folder: Path) -> OwnRun:
         with self.lines.away():
@@ -287,8 +279,8 @@ class PlainTerminal(Sender):
             self._tell_ways(question)
 
     def _tell_choices(self, question: Question) -> None:
-        for key, label in options_of(question)[:-2]:
-            self._tell(fold_line(f"{key}: {label}"))
+        for each in buttons_of(question, ""):
+            self._tell(fold_line(f"{each.key}: {each.text}"))
         number = "with a number or " * bool(question.choices)
         self._write(f"Answer {number}in your own words, or press Enter for no answer: ")
 

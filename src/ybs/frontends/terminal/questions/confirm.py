@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from ybs.config.host import Host
 from ybs.core.envelope import MAIN
-from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Question
 from ybs.frontends.terminal.drawing.diffs import diff_lines, short_diff
 from ybs.frontends.terminal.drawing.page import Canvas
@@ -21,7 +20,7 @@ from ybs.frontends.terminal.drawing.steps import UNFOLD_KEY, hidden_text
 from ybs.frontends.terminal.signs import Paint, Signs
 from ybs.frontends.terminal.words import cells, fold, one_line, shorten, wrap_marked, wrap_words
 from ybs.security.unicode import shown_whole, unabridged
-from ybs.session.questions import asker_of, grant_text
+from ybs.session.questions import NO, Choice, asker_of, choices_of, grant_text, in_words
 from ybs.session.status import Status
 
 if TYPE_CHECKING:
@@ -37,16 +36,6 @@ NETWORK_MEANS = "the command could send away any file that it can read"
 OUTSIDE_MEANS = "as in your own shell, with your keys and all your files"
 #: What stands below a question with nothing to pick.
 TYPE_ANSWER = "type your answer; Enter alone gives none; Esc stops the turn"
-#: What the model reads after a plain no.
-NO_REASON = "the person said no"
-#: What the keys of a yes answer.
-ANSWERS = {
-    "y": Answer(is_allowed=True),
-    "i": Answer(is_allowed=True),
-    "e": Answer(is_allowed=True, asks_edits=True),
-    "a": Answer(is_allowed=True, is_for_session=True),
-    "p": Answer(is_allowed=True, is_for_project=True),
-}
 #: Rows of the screen that are neither its words nor its keys, and lines of a change that are shown at least.
 _OTHER_ROWS, _FEWEST_LINES = 7, 8
 #: Of a body with more lines than this the number is said below it, where the keys are.
@@ -129,7 +118,11 @@ class PendingQuestion(Silence):
     @property
     def keys(self) -> list[str]:
         """The keys that answer, in the order in which they are drawn."""
-        return [letter for letter, _ in options_of(self.question, with_network=self.with_network)]
+        return [] if self.wants_words else [*self._choices]
+
+    @property
+    def _choices(self) -> dict[str, Choice]:
+        return choices_of(self.question, with_network=self.with_network)
 
     @property
     def wants_words(self) -> bool:
@@ -154,39 +147,17 @@ class PendingQuestion(Silence):
         key = _at(key, keys).lower()
         if key not in keys:
             return False
-        if self.question.choices is not None:
-            self._pick(key)
+        if key == "w":
+            self.with_network = not self.with_network
+        elif (choice := self._choices[key]).wants_words:
+            self.ask_why()
         else:
-            self._answer(key)
+            self.settle(choice.answer)
         return True
 
     def refuse(self) -> None:
         """Answer no, for what asked is stopped."""
-        self.settle(Answer(is_allowed=False, reason=NO_REASON))
-
-    def _answer(self, key: str) -> None:
-        match key:
-            case "y" | "i" | "e" | "a" | "p":
-                self.settle(replace(ANSWERS[key], with_network=self.with_network))
-            case "n":
-                self.refuse()
-            case "r":
-                self.ask_why()
-            case "o":
-                self.settle(Answer(is_allowed=True, is_outside=True))
-            case "w":
-                self.with_network = not self.with_network
-            case _:
-                pass
-
-    def _pick(self, key: str) -> None:
-        """Take the key of an answer to the model's own question."""
-        if label := _at(key, labels_of(self.question), ""):
-            self.settle(Answer(is_allowed=True, reason=label))
-        elif key == "r":
-            self.ask_why()
-        else:
-            self.refuse()
+        self.settle(NO)
 
     def ask_why(self) -> None:
         """Ask for the reason, in words."""
@@ -199,8 +170,7 @@ class PendingQuestion(Silence):
 
     def give_reason(self, text: str) -> None:
         """Say no, with the words that the model reads, or answer the model's own question."""
-        is_answer = self.question.choices is not None and text.strip() != ""
-        self.settle(Answer(is_allowed=is_answer, reason=text.strip() or NO_REASON))
+        self.settle(in_words(self.question, text))
 
     def settle(self, answer: Answer) -> None:
         """Give the answer, once."""
@@ -268,30 +238,6 @@ def marked_body(question: Question) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.split("\n")) if "\n" in text else text
 
 
-def options_of(
-    question: Question | OpenQuestion, *, with_network: bool = False
-) -> list[tuple[str, str]]:
-    """Return the keys that answer and what they mean, in the order in which they are drawn."""
-    if question.choices is not None:
-        picks = [(str(number), label) for number, label in enumerate(labels_of(question), 1)]
-        return [*picks, ("r", "something else"), ("n", "no answer")] if picks else []
-    how = _how(question, with_network=with_network)
-    options = [("n", "no"), *[("r", "no, because")] * question.takes_reason]
-    outside = ("o", "outside the sandbox, once: as in your own shell, with your keys")
-    if question.outside == "needed":  # no yes out of habit: it would only fail, or mean too much
-        options = [outside, *options, ("i", f"in the sandbox{how}")]
-    else:
-        options.insert(0, ("y", f"yes{how}"))
-    if question.offers_network:
-        options.append(("w", "without network" if with_network else "with network"))
-    options += [outside] * (question.outside == "offered")
-    if rule := grant_text(question, with_network=with_network):
-        options.append(("a", f"always this session: {rule}"))
-        options += [("p", "always in this project")] * question.can_be_kept
-    options += [("e", "yes, and ask before each edit")] * question.offers_asking
-    return options
-
-
 def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
     """Show what stands in the prompt, whose place a question or a menu has taken."""
     if not draft.text.strip():
@@ -300,29 +246,14 @@ def kept_words(draft: "PromptDraft", width: int, canvas: Canvas) -> list[str]:
     return [canvas.paint.dim(shorten(words, width, canvas.signs.more))]
 
 
-def _how(question: Question | OpenQuestion, *, with_network: bool) -> str:
-    """Return the effect of a yes on the network, if the question is about it."""
-    if with_network:
-        return ", with network"
-    return ", without network" if question.needs_network else ""
-
-
-def labels_of(question: Question | OpenQuestion) -> list[str]:
-    """Return the answers that may be picked, each as one line."""
-    return [one_line(each) for each in question.choices or ()]
-
-
 def as_choice(text: str, question: Question) -> Answer:
     """Read an answer to the model's own question: a number picks, an empty text means no answer, all else stands as it is."""
-    words = _at(text.strip(), labels_of(question))
-    return Answer(is_allowed=words != "", reason=words or NO_REASON)
+    return in_words(question, _at(text.strip(), question.choices or ()))
 
 
-def _at(key: str, items: Sequence[str], other: str | None = None) -> str:
-    """Return the item with this number; where there is none, `other`, or the key itself."""
-    if key.isdecimal() and 0 < int(key) <= len(items):
-        return items[int(key) - 1]
-    return key if other is None else other
+def _at(key: str, items: Sequence[str]) -> str:
+    """Return the item with this number; where there is none, the key itself."""
+    return items[int(key) - 1] if key.isdecimal() and 0 < int(key) <= len(items) else key
 
 
 def choice_lines(
@@ -338,8 +269,8 @@ def choice_lines(
     if question.choices == ():
         return [paint.dim(shorten(f"  {TYPE_ANSWER}", width, signs.more))]
     words = [
-        f"[{key}] {text}{signs.more * (key == 'r')}"
-        for key, text in options_of(question, with_network=with_network)
+        f"[{key}] {each.text}{signs.more * each.wants_words}"
+        for key, each in choices_of(question, with_network=with_network).items()
     ]
     if place is None:
         lines = _keys(question, words, width, paint)
@@ -400,19 +331,15 @@ def answer_text(answer: Answer, question: Question) -> str:
     """Return the answer as text, for the record on the screen."""
     if question.choices is not None:
         return unabridged(f"answer: {answer.reason}") if answer.is_allowed else "[n] no answer"
+    offered = choices_of(question, with_network=answer.with_network)
+    key = next((key for key, each in offered.items() if each.answer == answer), "r")
     grant = grant_text(question, with_network=answer.with_network)
-    how = _how(question, with_network=answer.with_network)
-    yes = f"[i] in the sandbox{how}" if question.outside == "needed" else f"[y] yes{how}"
-    words = (
-        (answer.is_for_project, f"[p] always in this project: {grant}"),
-        (answer.is_for_session, f"[a] always this session: {grant}"),
-        (answer.asks_edits, "[e] yes, and ask before each edit"),
-        (answer.is_outside, "[o] outside the sandbox, once"),
-        (answer.is_allowed, yes),
-        (answer.reason == NO_REASON, "[n] no"),
-    )
-    because = f"[r] no, because: {unabridged(answer.reason)}"
-    return next((text for is_meant, text in words if is_meant), because)
+    words = {
+        "r": f"no, because: {unabridged(answer.reason)}",
+        "o": "outside the sandbox, once",
+        "p": f"always in this project: {grant}",
+    }
+    return f"[{key}] {words.get(key) or offered[key].text}"
 
 
 def _title(text: str, width: int, paint: Paint) -> list[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ybs.core.ports import Answer, Question
 from ybs.frontends.host import this_host
 from ybs.frontends.terminal.plain.line_input import InputLines, as_answer, forget_typed, is_followed
@@ -14,7 +16,6 @@ from ybs.frontends.terminal.questions.confirm import (
     GUARD_SECONDS,
     as_choice,
     marked_body,
-    options_of,
     wish,
 )
 from ybs.frontends.terminal.signs import fit_encoding
@@ -22,6 +23,7 @@ from ybs.frontends.terminal.start.offers import Read
 from ybs.frontends.tty import NARROW, columns, fit_width
 from ybs.security.gate import ask_line, put
 from ybs.security.unicode import unabridged
+from ybs.session.questions import buttons_of
 
 if TYPE_CHECKING:
     from ybs.config.host import Host
@@ -134,7 +136,7 @@ async def ask(question: Question, sandbox: str) -> Answer:
     lines += [f"Warning: {unabridged(warning)}" for warning in question.warnings]
     how = "yes, no or no because ..."
     if question.choices is not None:
-        lines += [f"{key}: {label}" for key, label in options_of(question)[:-2]]
+        lines += [f"{each.key}: {each.text}" for each in buttons_of(question, "")]
         how = "with a number or in your own words"
     text = "\n".join([*lines, f"Answer {how}: "])
     put(fit_encoding(unabridged(text), sys.stderr.encoding), sys.stderr, end="")
@@ -142,4 +144,4 @@ async def ask(question: Question, sandbox: str) -> Answer:
         said = await typed.read_answer() or ""
     if question.choices is not None:
         return as_choice(said, question)
-    return as_answer(said, may_always=False)
+    return as_answer(said, replace(question, grant="", offers_network=False, outside=""))

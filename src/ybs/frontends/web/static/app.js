@@ -279,7 +279,7 @@ function card(question) {
     await api(on('answer'), { question: question.id, reason: '', ...given }).catch(error => { enable(true); throw error; });
   });
   const draw = choices => keys.replaceChildren(...choices.map(choice => make('button', { type: 'button', disabled: !isOpen, 'data-key': choice.key, onclick: () => {
-    ({ words: form.hidden, ...free } = { ...choice.says, words: !choice.says.words });
+    form.hidden = !choice.words; free = { key: choice.key, with_network: network.checked };
     return form.hidden ? answer(free) : words.focus();
   } }, make('kbd', { text: choice.key }), make('span', { text: ` ${choice.label}` }))));
   const network = make('input', { type: 'checkbox', onchange: () => draw(network.checked ? question.with_network : question.choices) });
