@@ -5,7 +5,6 @@ https://git-scm.com/docs/git-config
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,8 @@ _SETTINGS = """
     gc.auto=0 maintenance.auto=false rerere.enabled=false color.ui=false
     filter.lfs.required=true filter.lfs.clean=false filter.lfs.smudge=false filter.lfs.process=
 """
+#: Their keys, as git lists them.
+_HELD = frozenset(each.partition("=")[0].lower() for each in _SETTINGS.split())
 OPTIONS = ("--no-pager", "--no-optional-locks", "--literal-pathspecs")
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 #: The commands, and what each gets before its own arguments.
@@ -112,7 +113,7 @@ def overrides(settings: Iterable[str]) -> list[str]:
             raise GitError(
                 f"the repository's settings include other files ({key}); use git yourself"
             )
-        if key in _held() or is_harmless(f"{section}.{last}"):
+        if key in _HELD or is_harmless(f"{section}.{last}"):
             continue
         if "=" in key or not key.isprintable():
             raise GitError(f"the repository's settings have an odd name in them ({key!r})")
@@ -122,12 +123,6 @@ def overrides(settings: Iterable[str]) -> list[str]:
             found |= {f"filter.{name}.process": "", f"filter.{name}.required": "true"}
     settings = (*_SETTINGS.split(), *(f"{key}={value}" for key, value in found.items()))
     return [word for setting in settings for word in ("-c", setting)]
-
-
-@cache
-def _held() -> frozenset[str]:
-    """Return the keys of what holds, as git lists them."""
-    return frozenset(setting.partition("=")[0].lower() for setting in _SETTINGS.split())
 
 
 def cloning(git: str, *arguments: str, by_ssh: bool = False) -> list[str]:
