@@ -57,6 +57,18 @@ async def test_commands_may_write_in_a_folder_that_was_opened(tmp_path, playing)
         assert (await said(session, "/sandbox write nowhere")).is_error
 
 
+async def test_ybs_own_git_is_held_from_the_moment_on_that_the_sandbox_is_on(playing) -> None:
+    async with playing([], sandbox=False) as (session, _, _):
+        workspace = session.environment.workspace
+        place = ("/somewhere/else", workspace.roots.folder)
+        assert workspace.git_sandbox.shows(*place)
+        await said(session, "/sandbox on")
+        assert not workspace.git_sandbox.shows(*place)
+        assert not workspace.apart().git_sandbox.shows(*place)
+        await said(session, "/sandbox off now")
+        assert workspace.git_sandbox.shows(*place)
+
+
 @pytest.mark.integration
 async def test_it_is_turned_off_after_a_question_and_on_again(tmp_path, playing):
     async with playing(["seen", "seen"], sandbox=True) as (session, _, _):

@@ -10,7 +10,7 @@ from hosts import this_host
 from rows import every_row
 from ybs.git import moves as git_moves
 from ybs.git.client import Git, StatusLine
-from ybs.git.hardening import GitError
+from ybs.git.hardening import GitError, overrides
 from ybs.git.moves import bring_back, take_back
 from ybs.security.paths.repository import Repository
 
@@ -93,6 +93,87 @@ async def test_no_program_runs_of_a_repository_within_or_beside_it(pit: Sandpit,
     assert not pit.has_run
     pit.plain(*TRAPS[name].sprung_by)
     assert pit.has_run
+
+
+_CLEAN = '[filter "evil"]\nclean = @'
+
+
+async def test_a_setting_behind_a_very_long_file_runs_nothing(pit: Sandpit):
+    pit.configure(f"#{'x' * 99}\n" * 81_000 + _CLEAN)
+    await _holds_its_filter(pit)
+    pit.configure("".join(f"[long]\nx{number} = {'x' * 900_000}\n" for number in range(10)))
+    with pytest.raises(GitError, match="printed more than 8,000,000 bytes"):
+        await Git(this_host().environ, pit.top).look()
+    assert not pit.has_run
+
+
+async def test_a_line_that_would_go_on_in_the_next_file_of_settings_hides_nothing_there(
+    pit: Sandpit,
+):
+    pit.configure("[core]\nrepositoryFormatVersion = 1\n[extensions]\nworktreeConfig = true")
+    (pit.top / ".git/config.worktree").write_text(_CLEAN.replace("@", str(pit.program)))
+    with (pit.top / ".git/config").open("a") as file:
+        file.write("[user]\nname = x\\")
+    await _holds_its_filter(pit)
+
+
+async def test_the_settings_of_each_file_that_git_reads_are_known(pit: Sandpit):
+    worktree = pit.top / ".git/config.worktree"
+    worktree.write_text("[ybs]\nx = 2\n")
+    assert await Git(this_host().environ, pit.top).setting("ybs.x") == ""
+    pit.configure("[core]\nrepositoryFormatVersion = 1\n[extensions]\nworktreeConfig = true")
+    git = Git(this_host().environ, pit.top)
+    assert await git.setting("ybs.x") == "2"
+    worktree.write_text("[ybs]\nx = 3\n")
+    assert await git.setting("ybs.x") == "3"
+
+
+async def _holds_its_filter(pit: Sandpit) -> None:
+    (pit.top / ".git/info").mkdir(exist_ok=True)
+    (pit.top / ".git/info/attributes").write_text("a.txt filter=evil\n")
+    (pit.top / "a.txt").write_text("eno\n")
+    with pytest.raises(GitError, match="clean filter 'evil' failed"):
+        await Git(this_host().environ, pit.top).look()
+    assert not pit.has_run
+    pit.plain("status")
+    assert pit.has_run
+    pit.forget()
+
+
+def test_every_setting_that_is_not_known_to_be_harmless_is_overridden():
+    always = overrides(())
+    settings = {
+        "hook.evil.command": ["hook.evil.command=false"],
+        "hook.evil.event": ["hook.evil.event=false"],
+        "section.of.a git to come.key": ["section.of.a git to come.key=false"],
+        "pager.log": ["pager.log=false"],
+        "tar.x.command": ["tar.x.command=false"],
+        "merge.é.driver": ["merge.é.driver=false"],
+        "filter.LFS.clean": [
+            "filter.LFS.clean=false",
+            "filter.LFS.process=",
+            "filter.LFS.required=true",
+        ],
+        "filter.e.process": ["filter.e.process=", "filter.e.required=true"],
+        "remote.o.vcs": ["remote.o.vcs=false"],
+        # What holds anyway is not said twice, and what is harmless may stay.
+        "filter.lfs.clean": [],
+        "core.fsmonitor": [],
+        "remote.o.url": [],
+        "url.https://me:word@x/?a=b.insteadof": [],
+        "branch.a=b.merge": [],
+        "core.abbrev": [],
+    }
+    for key, expected in settings.items():
+        assert overrides([key])[len(always) + 1 :: 2] == expected, key
+    both = overrides(["filter.e.required", "filter.e.clean"])[len(always) + 1 :: 2]
+    assert both == ["filter.e.required=true", "filter.e.process=", "filter.e.clean=false"]
+
+
+@every_row("key", ["filter.e=v.clean", "filter.a\nb.clean", "filter.\udcff.clean"])
+def test_a_setting_whose_name_cannot_be_given_to_git_is_refused(key: str):
+    with pytest.raises(GitError, match="odd name"):
+        overrides([key])
 
 
 async def test_a_file_of_a_filter_is_refused_rather_than_filtered(pit: Sandpit):

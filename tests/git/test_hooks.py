@@ -142,6 +142,10 @@ async def test_hooks_are_found_where_the_settings_say_and_only_those_that_run(pi
     first = digest_of([other, one])
     one.write_text("#!/bin/sh\nfalse\n")
     assert digest_of([other, one]) != first
+    one.write_text("# a line of many\n" * 100_000 + "1")
+    first = digest_of([other, one])
+    one.write_text("# a line of many\n" * 100_000 + "2")
+    assert digest_of([other, one]) != first
     other.chmod(0o644)
     assert hooks_in(pit.top / ".husky") == [one]
 

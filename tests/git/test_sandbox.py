@@ -26,7 +26,7 @@ from ybs.security.sandbox.confined import (
     launches,
 )
 from ybs.security.sandbox.landlock import Kernel
-from ybs.security.sandbox.launch import Launch, SandboxView
+from ybs.security.sandbox.launch import Launch, SandboxView, Starter
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: needs Linux")
 pytestmark = [needs_git, needs_linux]
@@ -173,8 +173,13 @@ def test_a_folder_around_the_work_tree_shows_all_of_it_and_one_beside_it_nothing
     names = ("sub/inner", "sub/.gitattributes", ".gitignore")
     assert view_of(pit, "status", roots).shown == tuple(str(pit.top / name) for name in names)
     repository = find_repository(pit.top)
-    assert GitSandbox(is_off=True).view(repository, pit.top, "status") is None
-    assert GitSandbox(is_off=True).shows("/etc", pit.top)
+    commands = Starter()
+    sandbox = GitSandbox(commands=commands)
+    assert sandbox.view(repository, pit.top, "status")
+    assert not sandbox.shows("/etc", pit.top)
+    commands.is_off = True  # the person may switch it at any time
+    assert sandbox.view(repository, pit.top, "status") is None
+    assert sandbox.shows("/etc", pit.top)
 
 
 @pytest.mark.integration
@@ -202,8 +207,12 @@ async def test_objects_of_another_repository_are_refused_and_not_read(
     with pytest.raises(GitError, match="git cannot be used"):
         await git.run("log", "HEAD")
     place.unlink()
+    place.write_text("# nothing\n" * 500 + f"{other.top}/.git/objects\n")
+    with pytest.raises(GitError, match="alternates is longer than 4,096 bytes"):
+        await git.run("log", "HEAD")
+    place.unlink()
     place.mkdir()
-    with pytest.raises(GitError, match="another repository"):
+    with pytest.raises(GitError, match="is not a regular file"):
         await git.run("log", "HEAD")
     place.rmdir()
     for name in sorted(os.listdir(other.top / ".git/objects")):  # noqa: PTH208 - names
@@ -211,9 +220,10 @@ async def test_objects_of_another_repository_are_refused_and_not_read(
             (pit.top / ".git/objects" / name).symlink_to(other.top / ".git/objects" / name)
     with pytest.raises(GitError, match="git failed"):
         await git.run("log", "HEAD")
-    assert (
-        await Git(this_host().environ, pit.top, sandbox=GitSandbox(is_off=True)).head()
-    ) == head.strip()
+    bare = Starter()
+    bare.is_off = True
+    sandbox = GitSandbox(commands=bare)
+    assert await Git(this_host().environ, pit.top, sandbox=sandbox).head() == head.strip()
 
 
 def test_where_bubblewrap_does_not_work_the_next_way_is_taken(

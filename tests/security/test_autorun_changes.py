@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_told_by_its_times(
     def refuse(*_: object) -> bytes:
         raise PermissionError
 
-    monkeypatch.setattr(autorun_changes, "read_beginning", refuse)
+    monkeypatch.setattr(autorun_changes, "read_whole", refuse)
     (project / ".envrc").write_text("b")
     assert looked(files, project) == [(".envrc", "changed")]
     (project / ".npmrc").write_text("x")

@@ -55,6 +55,8 @@ def test_a_repository_as_git_makes_it_names_nothing(repository: Path):
         ("submodule.x.update", "!./run.py", "run.py"),
         ("tar.x.command", "./run.py -c", "run.py"),
         ("pager.log", "./run.py", "run.py"),
+        ("hook.x.command", "./run.py", "run.py"),
+        ("kind.of.a.git.to.come", "./run.py", "run.py"),
     ],
 )
 def test_each_setting_that_runs_something_of_the_project_is_read(repository, key, value, expected):
@@ -130,11 +132,22 @@ def test_a_value_is_read_as_git_reads_it_with_quotes_escapes_and_comments(reposi
 
 @every_row(
     ("key", "value"),
-    [("user.name", "run.py"), ("core.editor", "vim"), ("core.hooksPath", "/usr/x")],
+    [
+        ("user.name", "run.py"),
+        ("core.editor", "vim"),
+        ("core.hooksPath", "/usr/x"),
+        ("blame.ignoreRevsFile", "run.py"),
+        ("init.defaultBranch", "run.py"),
+        ("remote.o.url", "./run.py"),
+        ("safe.directory", "HERE"),
+        ("ghq.root", "HERE"),
+        ("trace.x", "HERE/.."),
+        ("core.bigFileThreshold", "1"),
+    ],
 )
 def test_other_settings_name_nothing(repository: Path, key: str, value: str):
     (repository / "run.py").write_text("x")
-    config(repository, key, value)
+    config(repository, key, value.replace("HERE", str(repository)))
     assert named(repository) == []
 
 
@@ -211,7 +224,7 @@ def test_a_byte_order_mark_before_settings_is_passed_over_as_git_does(repository
         f"[alias]\nx = {'a' * 5_001}\n",
         f"#{'x' * 1_000_000}\n",
         f"#{'é' * 500_000}\n",
-        "".join(f"[include]\npath = {n}\n" for n in range(60)),
+        "".join(f"[include]\npath = {n}\n" for n in range(600)),
     ],
     ids=["command", "file", "characters", "files"],
 )
@@ -219,9 +232,12 @@ def test_more_settings_than_are_read_are_not_taken_for_all(repository, home, mor
     file = home / ".gitconfig"
     file.write_text("[core]\neditor = vim\n[alias]\nx = a\n")
     assert ("core.editor", "vim") in commands(this_host(), str(repository))
+    assert named(repository) == []
     file.write_text(f"[core]\neditor = vim\n{more}pager = ./run.py\n", "utf-8")
-    with pytest.raises(ValueError, match="settings of git are more than ybs understands"):
+    with pytest.raises(ValueError, match=r"longer than|more than"):
         commands(this_host(), str(repository))
+    assert named(repository) == ["."], "any of it may be named"
+    assert protected(this_host(), str(repository)) == [str(repository), f"{repository}/.git"]
 
 
 def test_what_is_there_is_read_only_in_the_sandbox(repository: Path):
@@ -292,7 +308,10 @@ def test_the_remotes_of_a_repository_are_those_that_its_settings_name(repository
         ("# a comment \\\n[core]", "more than ybs understands"),
         ("# a comment \\\r\n[core]", "more than ybs understands"),
         ("]", "more than ybs understands"),
-        ("x" * 1_000_000, "more than ybs understands"),
+        ("x" * 1_000_000, "config is longer than 1,000,000 bytes"),
+        ("[hook.x] command = y", "config has hook.command"),
+        ("[hook] x.y = z", "more than ybs understands"),
+        ("[new] key = 1", "config has new.key"),
     ],
 )
 def test_another_setting_of_a_repository_is_not_known(repository: Path, added: str, said: str):

@@ -9,7 +9,7 @@ import pytest
 
 from ybs.core.errors import Refused
 from ybs.security.paths import opening
-from ybs.security.paths.opening import held, open_listed, read_beginning
+from ybs.security.paths.opening import held, open_listed, read_beginning, read_whole
 
 
 def _outside(tmp_path: Path) -> Path:
@@ -140,6 +140,17 @@ def test_the_top_is_listed_too() -> None:
     descriptor = open_listed(Path("/"))
     assert "etc" in names(descriptor)
     os.close(descriptor)
+
+
+def test_a_file_is_read_whole_or_not_at_all(project: Path):
+    (project / "a").write_bytes(b"123456")
+    assert read_whole(project / "a", 6) == b"123456"
+    with pytest.raises(ValueError, match="a is longer than 5 bytes"):
+        read_whole(project / "a", 5)
+    with pytest.raises(ValueError, match="is not a regular file"):
+        read_whole(project, 5)
+    with pytest.raises(OSError, match="none"):
+        read_whole(project / "none", 5)
 
 
 def test_the_beginning_is_that_of_a_regular_file_and_nobody_waits(project: Path, tmp_path: Path):

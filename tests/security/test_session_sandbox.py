@@ -228,7 +228,7 @@ def test_the_persons_own_settings_and_the_command_line_turn_it_off(
     environment = environment_of(options, load_settings(options))
     assert environment.sandbox.state == "off"
     assert environment.sandbox.word == "no sandbox"
-    assert not environment.workspace.has_sandbox
+    assert environment.workspace.shells.starter.is_off
 
 
 def test_a_project_turns_it_off_never(project: Path) -> None:

@@ -325,6 +325,17 @@ def test_what_is_sourced_is_followed_and_read_again_when_it_changes(project: Pat
     assert part_of(project, "three.sh") == ""
 
 
+def test_a_file_that_is_longer_than_what_is_read_may_source_anything(project: Path):
+    filled(project, "scripts/x.sh", "other.sh")
+    line = "# a line of many\n"
+    (project / ".envrc").write_text(line * 100_000 + ". scripts/x.sh\n")
+    assert held(project) == {".envrc", "scripts/x.sh"}
+    assert part_of(project, "other.sh") == ""
+    (project / ".envrc").write_text(line * 300_000 + ". scripts/x.sh\n")
+    assert held(project) == {"."}
+    assert part_of(project, "other.sh")
+
+
 def test_a_pattern_means_what_it_matches_and_what_will_be_in_its_folder(project: Path):
     filled(project, "env.a", "env.d/on/z.sh")
     (project / "env.d/on/x.sh").write_text("source lib.sh")

@@ -854,7 +854,7 @@ async def test_no_rule_counts_where_settings_start_what_may_load_the_project_or_
             "settings of yours name PLACE/main.py",
         ),
         ("\ufeff[core]\nfsmonitor = ~/place/main.py", "settings of yours name PLACE/main.py"),
-        (f"#{'x' * 1_000_000}\n", "settings of git are more than ybs understands"),
+        (f"#{'x' * 1_000_000}\n", "settings of yours name PLACE"),
     ],
     ids=["variable", "glued", "byte-order-mark", "long"],
 )

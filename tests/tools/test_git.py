@@ -375,6 +375,15 @@ async def test_changes_in_submodules_are_seen(pit: Sandpit, make_bench: Any):
         assert "submodule libs/sub mod has changes, and is a repository of its own" in said
 
 
+async def test_where_submodules_are_more_than_is_read_it_is_said(pit: Sandpit, make_bench: Any):
+    add_submodule(pit, "sub")
+    with (pit.top / ".gitmodules").open("a") as file:
+        file.write(f"#{'x' * 1_000_000}\n")
+    said = await make_bench(mode="bypass").fails("git")
+    assert "The submodules are not known" in said
+    assert ".gitmodules is longer than 1,000,000 bytes" in said
+
+
 async def test_a_submodule_at_another_commit_and_one_within_a_submodule_are_seen(pit, make_bench):
     bench = make_bench(mode="bypass")
     sub = add_submodule(pit, "sub")

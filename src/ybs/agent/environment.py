@@ -150,7 +150,6 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             roots,
             shells=_shells_of(roots, sandbox, outputs, incognito, person),
             max_output_chars=config.context.max_tool_output_chars,
-            has_sandbox=not sandbox.is_off,
             own_programs=OwnPrograms(roots, trusts, copied, _trusts_added(loaded.host)),
             learn_keys=lambda text: made.secrets.firewall.learn_keys(text),  # pyright: ignore[reportUnknownLambdaType] - or None
             mask=lambda text: made.secrets.firewall.mask(text, "a call of git"),  # pyright: ignore[reportUnknownLambdaType] - or None

@@ -29,7 +29,7 @@ from ybs.git.hardening import (
     words_for,
 )
 from ybs.security.launcher import trusted_program
-from ybs.security.paths.opening import held, stamp_of
+from ybs.security.paths.opening import stamp_of
 from ybs.security.paths.repository import (
     Repository,
     check_complete,
@@ -44,7 +44,6 @@ from ybs.security.sandbox.launch import SandboxView
 
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 TIMEOUT_SECONDS = 30.0
 MOST_OUTPUT_BYTES = 8_000_000
 _MOST_ERROR_CHARS = 2000
@@ -284,16 +283,13 @@ class Git:
             raise GitError(f"git cannot be used in {self.folder}: {error}") from error
 
     async def _settings_of(self, repository: Repository) -> list[tuple[str, str]]:
-        """List the settings in the repository's own files, taken apart by git, which runs nothing for it."""
-        files = repository.config_files
+        """List the settings that git goes by here, as git itself finds and reads them; it runs nothing for it."""
         stamp: list[tuple[str | int, ...]] = [
-            (str(file), *stamp_of(self._tried(Path.stat, file))) for file in files
+            (str(file), *stamp_of(self._tried(Path.stat, file))) for file in repository.config_files
         ]
         if stamp != self._stamp:
-            # Git gets the text, not the path: so it opens nothing.
-            text = b"\n".join(self._tried(_content, file) for file in files)
-            words = ["config", "--file", "-", "--no-includes", "--null", "--list"]
-            printed = await self.start(words, environment(None, {}), text, None)
+            words = ["--no-pager", "config", "--no-includes", "--null", "--list"]
+            printed = await self.start(words, environment(repository, {}), None, None)
             self._settings, self._stamp = _settings_in(printed), stamp
         return self._settings
 
@@ -383,11 +379,6 @@ def _is_entry(path: Path) -> bool:
 
 def _names(data: bytes) -> list[str]:
     return [os.fsdecode(name) for name in data.split(b"\0") if name]
-
-
-def _content(file: Path) -> bytes:
-    with held(file) as place, open(place.open(_READ), "rb") as opened:  # noqa: PTH123 - a descriptor
-        return opened.read(MOST_OUTPUT_BYTES)
 
 
 def _settings_in(printed: bytes) -> list[tuple[str, str]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ybs.core.errors import ToolError
-from ybs.core.lazy import lazy
 from ybs.security.launcher import environ_away
+from ybs.security.paths.git_keys import is_harmless
 from ybs.security.paths.path_text import above
 from ybs.security.paths.repository import Repository
-from ybs.security.sandbox.launch import SandboxView
+from ybs.security.sandbox.launch import SandboxView, Starter
 from ybs.security.sandbox.places import lies_in
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ _SETTINGS = """
     gc.auto=0 maintenance.auto=false rerere.enabled=false color.ui=false
     filter.lfs.required=true filter.lfs.clean=false filter.lfs.smudge=false filter.lfs.process=
 """
+#: Their keys, as git lists them.
+_HELD = frozenset(each.partition("=")[0].lower() for each in _SETTINGS.split())
 OPTIONS = ("--no-pager", "--no-optional-locks", "--literal-pathspecs")
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 #: The commands, and what each gets before its own arguments.
@@ -84,20 +86,6 @@ _PLUMBING = (
     *("commit-tree", "update-index", "update-ref", "read-tree", "write-tree", "rev-parse"),
     *("checkout-index", "symbolic-ref"),
 )
-#: Settings that name programs of a section with a name of the repository's own choice, and what takes their place.
-#: `false` with `required` makes git fail on the first file that the filter is for, rather than write it unfiltered.
-_NAMED = {
-    "filter": ("required=true", "clean=false", "smudge=false", "process="),
-    "merge": ("driver=false",),
-    "diff": ("command=", "textconv="),
-    "credential": ("helper=",),
-    "remote": ("uploadpack=false", "receivepack=false", "proxy=", "vcs="),
-    "gpg": ("program=false",),
-    "trailer": ("command=false", "cmd=false"),
-    "submodule": ("update=none", "ignore=all"),
-}
-_SECTION_NAME = lazy(r"[A-Za-z0-9_./@:+-]{1,200}\Z")
-
 #: What holds for clones of what is elsewhere, whatever the person's settings say. Filters are the person's, and none of them is there.
 _CLONING = """
     core.hooksPath=/dev/null core.fsmonitor=false core.askPass=false core.sshCommand=false core.gitProxy=false
@@ -114,24 +102,28 @@ class GitError(ToolError):
 
 
 def overrides(settings: Iterable[str]) -> list[str]:
-    """Return `-c` options for all that holds, and for the programs that a repository's own settings name.
+    """Return `-c` options for all that holds, and for each of a repository's own settings that is not known to be harmless.
 
     `settings` are the keys of those. Raises GitError for what cannot be overridden.
     """
-    found = list[str](_SETTINGS.split())
+    found = dict[str, str]()
     for key in settings:
         section, _, rest = key.partition(".")
-        name, dot, last = rest.rpartition(".")
+        name, _, last = rest.rpartition(".")
         if section in ("include", "includeif"):
             raise GitError(
                 f"the repository's settings include other files ({key}); use git yourself"
             )
-        if section == "pager":
-            found.append(f"{_usable(key)}=false")
-        named = _NAMED.get(section, ()) if dot else ()
-        if any(last == each.partition("=")[0] for each in named):
-            found += [f"{section}.{_usable(name)}.{each}" for each in named]
-    return [word for setting in dict.fromkeys(found) for word in ("-c", setting)]
+        if key in _HELD or is_harmless(f"{section}.{last}"):
+            continue
+        if "=" in key or not key.isprintable():
+            raise GitError(f"the repository's settings have an odd name in them ({key!r})")
+        found[key] = "false"
+        if section == "filter":
+            # Git starts nothing, and fails on the first file that the filter is for rather than write it unfiltered.
+            found |= {f"filter.{name}.process": "", f"filter.{name}.required": "true"}
+    settings = (*_SETTINGS.split(), *(f"{key}={value}" for key, value in found.items()))
+    return [word for setting in settings for word in ("-c", setting)]
 
 
 def cloning(git: str, *arguments: str, by_ssh: bool = False) -> list[str]:
@@ -199,12 +191,6 @@ def _is_forbidden(command: str, word: str) -> bool:
     return is_short and any(letter in word for letter in _FORBIDDEN_LETTERS)
 
 
-def _usable(name: str) -> str:
-    if not _SECTION_NAME().match(name):
-        raise GitError(f"the repository's settings have an odd name in them ({name!r})")
-    return name
-
-
 def plain_message(text: str) -> str:
     """Leave out of a commit's message what acts on a terminal or hides from the eye."""
     from ybs.security.unicode import replace_hidden
@@ -218,10 +204,10 @@ _TELL_OF_FILES = (".gitignore", ".gitattributes")
 
 
 class GitSandbox:
-    """What the git of a session may see. `is_off`: the person turned the sandbox off, and git is started as it is."""
+    """What the git of a session may see. Where the person turned the sandbox of commands off, git is started as it is, too."""
 
-    def __init__(self, roots: "Roots | None" = None, *, is_off: bool = False) -> None:
-        self._roots, self.is_off = roots, is_off
+    def __init__(self, roots: "Roots | None" = None, commands: Starter | None = None) -> None:
+        self._roots, self._commands = roots, commands or Starter()
 
     def view(
         self, repository: Repository, folder: Path, command: str, also: Sequence[str] = ()
@@ -231,7 +217,7 @@ class GitSandbox:
         Of the work tree that is what tools may work in: only those folders, without blocked paths, and the lists of
         ignored files and attributes above them.
         """
-        if self.is_off:
+        if self._commands.is_off:
             return None
         top = str(repository.work_tree)
         git_folders = {str(repository.git_folder), str(repository.common_folder)}
@@ -252,7 +238,7 @@ class GitSandbox:
 
     def shows(self, path: str, folder: Path) -> bool:
         """Return whether git for a folder sees what lies at an absolute path. To it all else is deleted."""
-        return self.is_off or any(lies_in(path, root) for root in self._folders(folder))
+        return self._commands.is_off or any(lies_in(path, root) for root in self._folders(folder))
 
     def _folders(self, folder: Path) -> list[str]:
         return [str(root) for root in (self._roots.folders if self._roots else (folder.resolve(),))]

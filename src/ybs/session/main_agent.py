@@ -84,7 +84,7 @@ class MainAgent:
             environment, own_prompt=own_prompt, commands=pointed_to, is_shared=options.is_shared
         )
         self.conversation, self.call_ids = Conversation(own_prompt, []), CallIds()
-        self._warming = Warming(has_sandbox=environment.workspace.has_sandbox)
+        self._warming = Warming(has_sandbox=not environment.sandbox.is_off)
         self.recorder = TurnRecorder(environment, journal, self._warming)
         first = (options.editor,) if options.editor else ()
         self._hooks = (*first, self.recorder)

@@ -97,7 +97,6 @@ class Workspace:
         *,
         shells: Shells | None = None,
         max_output_chars: int = 10_000,
-        has_sandbox: bool = True,
         own_programs: OwnPrograms | None = None,
         since_ns: int | None = None,
         repository: str | None = None,
@@ -117,8 +116,6 @@ class Workspace:
         self.shells = shells or Shells(roots)
         #: It may be set anew when a model with another window answers.
         self.max_output_chars = max_output_chars
-        #: False where the person turned the sandbox off: ybs's own git is started as it is, too.
-        self.has_sandbox = has_sandbox
 
     def apart(self) -> "Workspace":
         """Return one for another agent of the session: the same folders, with a log and commands of its own."""
@@ -126,7 +123,6 @@ class Workspace:
             self.roots,
             shells=self.shells.apart(),
             max_output_chars=self.max_output_chars,
-            has_sandbox=self.has_sandbox,
             own_programs=self.own_programs,
             since_ns=self.since_ns,
             repository=self.repository,
@@ -146,7 +142,7 @@ class Workspace:
         """What ybs's own git may see."""
         from ybs.git.hardening import GitSandbox  # not before git runs
 
-        return GitSandbox(self.roots, is_off=not self.has_sandbox)
+        return GitSandbox(self.roots, self.shells.starter)
 
     def ask_for_losses(self, first_lost: FindLost) -> None:
         """Have another one say what undo would not bring back: that of a session keeps the files."""

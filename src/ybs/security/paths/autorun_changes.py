@@ -11,7 +11,7 @@ from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security.paths.folder_index import IndexedPaths, index_of
 from ybs.security.paths.git_names import means_repository
-from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.opening import read_whole
 from ybs.security.paths.targets import hooks_in, named_in, programs, settings_of
 from ybs.security.sandbox.places import lies_in
 
@@ -116,7 +116,7 @@ class AutorunFiles:
         is_small = stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES
         if is_small and len(self._read) < _MOST_READ:
             try:
-                data = read_beginning(os.path.realpath(path), _MOST_BYTES + 1)
+                data = read_whole(os.path.realpath(path), _MOST_BYTES)
             except (OSError, ValueError, Refused):
                 data = None
             if data is not None:

@@ -1,7 +1,7 @@
 """The parts of a project that settings of git name: hooks, included settings, programs for files; the person's own and those of its repositories.
 
 They run at the person's next commit, so the sandbox holds them and file tools ask. Settings are read as text, without git
-(https://git-scm.com/docs/git-config#_syntax), once for each state of a file.
+(https://git-scm.com/docs/git-config#_syntax), once for each state of a file. Where they are more than is read, all of the project counts as named.
 """
 
 import os
@@ -16,32 +16,20 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.core.lazy import lazy
 from ybs.security.paths.folder_index import listed, names_in
-from ybs.security.paths.opening import read_beginning, stamp_of
+from ybs.security.paths.git_keys import is_harmless, is_plain
+from ybs.security.paths.opening import read_whole, stamp_of
 from ybs.security.paths.path_text import above
 
 _MOST_BYTES = 1_000_000
-_MOST_FILES = 50
+_MOST_FILES = 500
 _LONGEST_COMMAND = 5_000
 _SECTION = re.compile(r'\s*\[\s*([^\s\]"]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\](.*)')
 _ENTRY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=(.*)|(?:[#;].*)?)\Z", re.DOTALL)
-#: Keys whose value is a path, then those whose value is a command, which may name a file of the project.
+#: Keys whose value is a path. That of any other which is not harmless may be a command, which names a file of the project.
 _HOOKS = "core.hookspath"
 _PATHS = frozenset({_HOOKS, "init.templatedir"})
 _INCLUDES = frozenset({"include.path", "includeif.path"})
-_COMMANDS = frozenset(
-    {"core.fsmonitor", "core.editor", "core.pager", "core.sshcommand", "core.askpass"}
-    | {"core.gitproxy", "sequence.editor", "gpg.program", "credential.helper", "diff.external"}
-    | {"diff.textconv", "diff.command", "merge.driver", "filter.clean", "filter.smudge"}
-    | {"filter.process", "interactive.difffilter", "mergetool.cmd", "difftool.cmd"}
-    | {"trailer.command", "trailer.cmd", "core.alternaterefscommand", "gpg.defaultkeycommand"}
-    | {"remote.receivepack", "remote.uploadpack", "submodule.update", "tar.command", "imap.tunnel"}
-    | {"man.cmd", "man.path", "browser.cmd", "browser.path", "mergetool.path", "difftool.path"}
-    | {"guitool.cmd", "instaweb.httpd", "lfs.path", "lfs.clean", "sendemail.smtpserver"}
-    | {"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd"}
-)
 _OF_TREE = "config.worktree"
-#: Stands for a key where git reads on.
-_MORE = "more than ybs understands"
 #: Variables of git that are such commands.
 _VARIABLES = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_ASKPASS"),
@@ -49,24 +37,8 @@ _VARIABLES = (
 )  # fmt: skip
 _VARIABLE = "variable"
 _WORD = re.compile(r"\w[\w.-]*", re.ASCII)
-#: Settings of a repository that start no program, name no file, lead nowhere else, and give a command no other branches to push, to
-#: overwrite or to delete than its words say. Those of addresses and names of remotes are looked at.
+#: Settings of addresses and of names of remotes, which are looked at.
 _ADDRESSES, _REMOTES = ("remote.url", "remote.pushurl"), ("branch.remote", "branch.pushremote", "remote.pushdefault")  # fmt: skip
-_PLAIN = lazy(
-    r"(?:branch\.(?!mergeoptions=|rebase=)|(?:branch|pull)\.rebase=(?i:true|false|merges)\Z|advice\.|color\.|column\.|gui\.|index\.|maintenance\.|pack\.|rerere\.|status\.|user\."
-    r"|core\.(?:autocrlf|bare|checkstat|commitgraph|compression|eol|filemode|hidedotfiles|ignorecase|logallrefupdates|longpaths|multipackindex"
-    r"|precomposeunicode|preloadindex|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
-    r"|trustctime|untrackedcache|whitespace)=|core\.fsmonitor=(?i:true|false)\Z|(?:commit|tag)\.gpgsign=|credential\.username="
-    r"|diff\.(?:algorithm|colormoved|renames|submodule)=|fetch\.(?:parallel|prune|writecommitgraph)="
-    r"|extensions\.(?:compatobjectformat|objectformat|partialclone|preciousobjects|refstorage|relativeworktrees|worktreeconfig)="
-    r"|gc\.auto\w*=|gpg\.format=|http\.(?:postbuffer|version)=|lfs\.(?:access|locksverify|repositoryformatversion)=|log\.(?:date|decorate)="
-    r"|merge\.(?:conflictstyle|ff|renamelimit|renames)=|pull\.ff=|push\.(?:autosetupremote|followtags)=|push\.default=(?i:current|nothing|simple)\Z"
-    r"|rebase\.(?:autosquash|autostash|updaterefs)="
-    r"|remote\.(?:gh-resolved|glab-resolved|partialclonefilter|promisor|prune|skipdefaultupdate|skipfetchall|tagopt)="
-    r"|remote\.fetch=[^:]*(?::refs/remotes/.*)?\Z"
-    r").*",
-    re.DOTALL,
-)
 #: What git reaches itself or by ssh. Of a repository on this machine it would run the hooks, of `ext` or `helper` a program of that name.
 PROTOCOLS = ("git", "http", "https", "ssh")
 _ADDRESS = lazy(rf"(?:{'|'.join(PROTOCOLS)})://.*|(?!-)[^/:]+:(?!:|//).+")
@@ -103,18 +75,25 @@ def named_by_git(
 ) -> Iterator[str]:
     """Yield the person's own files of settings, and the paths that settings outside of any command's reach name, in any folder; they need not exist.
 
-    They are those of the repository around the root, or of all that are given, each with its folders.
+    They are those of the repository around the root, or of all that are given, each with its folders. Where settings say more than is read,
+    it is the root as a whole.
     """
     yield from map(os.path.realpath, _persons_files(host))
-    for top, said in _said_for(host, repositories or _around(host, root)):
-        for key, path in _paths(host, said, top):
-            if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112 - texts throughout
-                yield path
-        yield from _in_commands(host, said, root, top)
+    try:
+        for top, said in _said_for(host, repositories or _around(host, root)):
+            for key, path in _paths(host, said, top):
+                if key not in _INCLUDES or not os.path.isdir(path):  # noqa: PTH112 - texts throughout
+                    yield path
+            yield from _in_commands(host, said, root, top)
+    except ValueError:
+        yield root
 
 
 def hook_folders(host: Host, root: str) -> list[str]:
-    """Return the folders, wherever they lie, that settings and variables of git name for hooks; they need not exist."""
+    """Return the folders, wherever they lie, that settings and variables of git name for hooks; they need not exist.
+
+    Raises ValueError where settings say more than is read.
+    """
     said_for = _said_for(host, _around(host, root))
     named = (each for top, said in said_for for each in _paths(host, said, top))
     return [path for key, path in named if key == _HOOKS]
@@ -123,11 +102,9 @@ def hook_folders(host: Host, root: str) -> list[str]:
 def commands(host: Host, root: str) -> list[_Entry]:
     """Return the commands that settings and variables of git name for a repository, each behind its key.
 
-    Raises ValueError where they are more than is read.
+    Raises ValueError where settings say more than is read.
     """
-    said = [each for _, said in _said_for(host, _around(host, root)) for each in said]
-    if any(key == _MORE or len(value) > _LONGEST_COMMAND for key, value, _ in said):
-        raise ValueError(f"settings of git are {_MORE}")
+    said = (each for _, said in _said_for(host, _around(host, root)) for each in said)
     return [(key, value) for key, value, _ in said if _is_command(key)]
 
 
@@ -159,20 +136,19 @@ def remotes_of(files: Iterable[Path]) -> set[str]:
                 names.add(name)
             elif key in _REMOTES:
                 used.add(value)
-            elif not _PLAIN().fullmatch(f"{key}={value}"):
-                raise ValueError(f"{file.name} has {key or _MORE}")
+            elif not is_plain(key, value):
+                raise ValueError(f"{file.name} has {key or 'more than ybs understands'}")
     if others := used - names - {"."}:
         raise ValueError(f"a branch's remote is {min(others)}, which has no name")
     return names
 
 
 def _is_command(key: str) -> bool:
-    return key in (*_COMMANDS, _VARIABLE) or key.startswith(("hook.", "pager."))
+    return bool(key) and key not in _INCLUDES and key not in _PATHS and not is_harmless(key)
 
 
 def _is_naming(key: str) -> bool:
-    is_path = key in _INCLUDES or key in _PATHS or key == _MORE
-    return is_path or key.startswith("alias.") or _is_command(key)
+    return bool(key) and (key.startswith("alias.") or not is_harmless(key))
 
 
 def _said_for(
@@ -199,7 +175,7 @@ def _in_commands(host: Host, said: Iterable[_Placed], root: str, top: str) -> It
     for key, value, _ in said:
         if key in _INCLUDES or key in _PATHS or not value:
             continue
-        command = value.removeprefix("!")[:_LONGEST_COMMAND]
+        command = value.removeprefix("!")
         names = _beginnings(host, command)
         if names is None or here is None or not names.isdisjoint(here | at_home):
             from ybs.trust.reach import named_in
@@ -230,21 +206,21 @@ def _files(folders: Folders) -> list[str]:
 
 
 def _in_files(host: Host, files: Iterable[str]) -> Iterator[_Placed]:
-    """Yield what files and those that they include say that names something."""
+    """Yield what files and those that they include say that names something. Raises ValueError where it is more than is read."""
     pending, seen = [*files], set[str]()
-    while pending and len(seen) < _MOST_FILES:
+    while pending:
         file = pending.pop()
         if file in seen:
             continue
         seen.add(file)
+        if len(seen) > _MOST_FILES:
+            raise ValueError(f"settings of git lie in more than {_MOST_FILES} files")
         if naming := _entries(file).naming:
             folder = os.path.dirname(file)  # noqa: PTH120 - texts throughout
             pending += (
                 _resolved(host, value, folder) for key, value, _ in naming if key in _INCLUDES
             )
             yield from ((key, value, folder) for key, value, _ in naming)
-    if pending:
-        yield _MORE, "", ""
 
 
 def _in_variables(environ: Mapping[str, str]) -> Iterator[_Entry]:
@@ -281,7 +257,7 @@ def _persons_files(host: Host) -> Iterator[str]:
 
 
 def _said(file: str) -> str:
-    """Return the content of a short file; empty if it is a folder or missing."""
+    """Return the content of a short file; empty if it is a folder, missing, or longer than git takes."""
     try:
         status = os.stat(file)  # noqa: PTH116 - texts throughout
         if not S_ISREG(status.st_mode):
@@ -294,7 +270,7 @@ def _said(file: str) -> str:
 @lru_cache(1_000)
 def _read(file: str, _: tuple[int, ...]) -> str:
     """Return the content of a file in one state of it."""
-    return os.fsdecode(read_beginning(os.path.realpath(file), _MOST_BYTES) or b"")
+    return os.fsdecode(read_whole(os.path.realpath(file), _MOST_BYTES))
 
 
 def _resolved(host: Host, value: str, folder: str) -> str:
@@ -309,17 +285,21 @@ def _whole(host: Host, value: str, folder: str) -> str:
 
 
 def _entries(file: str) -> _File:
-    """Return the content of a file; empty if it is missing or cannot be read."""
+    """Return the content of a file; empty if it is missing, a folder, or cannot be read. Raises ValueError where it is more than is read."""
     try:
-        stamp = stamp_of(os.stat(file))  # noqa: PTH116 - texts throughout
+        stamp = stamp_of(status := os.stat(file))  # noqa: PTH116 - texts throughout
         if (known := _known.get(file)) is not None and known.stamp == stamp:
             return known
-        data = read_beginning(os.path.realpath(file), _MOST_BYTES) or b""
-    except (OSError, ValueError):
+        if not S_ISREG(status.st_mode):
+            return _MISSING
+        data = read_whole(os.path.realpath(file), _MOST_BYTES)
+    except OSError:
         return _MISSING
-    entries = [(_MORE, "", "")] * (len(data) == _MOST_BYTES)
-    entries += _parsed(os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")))  # as git passes it over
-    found = _known[file] = _File(stamp, entries, [each for each in entries if _is_naming(each[0])])
+    entries = [*_parsed(os.fsdecode(data.removeprefix(b"\xef\xbb\xbf")))]  # as git passes it over
+    naming = [each for each in entries if _is_naming(each[0])]
+    if any(len(value) > _LONGEST_COMMAND for _, value, _ in naming):
+        raise ValueError(f"{file} has a setting of more than {_LONGEST_COMMAND:,} characters")
+    found = _known[file] = _File(stamp, entries, naming)
     return found
 
 

@@ -162,6 +162,18 @@ def read_beginning(path: str | Path, most_bytes: int, *, folder: int | None = No
         os.close(handle)
 
 
+def read_whole(path: str | Path, most_bytes: int) -> bytes:
+    """Return the content of a regular file. Raises OSError (also for a link), and ValueError for a longer one and for what is none.
+
+    Where a part would be taken for all that a file says, what stands behind it is not known.
+    """
+    data = read_beginning(path, most_bytes + 1)
+    if data is None or len(data) > most_bytes:
+        why = "is not a regular file" if data is None else f"is longer than {most_bytes:,} bytes"
+        raise ValueError(f"{path} {why}")
+    return data
+
+
 def _walk(path: Path, *, make_folders: bool) -> int:
     """Return a descriptor of the folder."""
     here = os.open(path.anchor or "/", _STEP)

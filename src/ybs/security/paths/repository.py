@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ybs.config.host import COPIES
 from ybs.core.lazy import lazy
-from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.opening import read_whole
 
 _MOST_BYTES = 4096
 #: So many names of branches that lead to others are followed, as by git.
@@ -189,16 +189,12 @@ def has_attributes(repository: Repository, paths: Iterable[str]) -> bool:
 def check_complete(repository: Repository) -> None:
     """Raise ValueError where objects lie in another repository, which a sandbox around this one does not show."""
     place = repository.common_folder / "objects/info/alternates"
-    if os.path.lexists(place) and not _is_empty(place):
+    rows = read_whole(place, _MOST_BYTES).splitlines() if os.path.lexists(place) else []
+    if not all(not row or row.startswith(b"#") for row in rows):
         raise ValueError(
             "some of its objects lie in another repository (objects/info/alternates), which ybs does not read; "
             "use git yourself"
         )
-
-
-def _is_empty(place: Path) -> bool:
-    data = read_beginning(place, _MOST_BYTES)
-    return data is not None and all(not row or row.startswith(b"#") for row in data.splitlines())
 
 
 def check_writable(repository: Repository) -> None:
@@ -241,10 +237,7 @@ def _check_folder(folder: Path, but: frozenset[str] = frozenset()) -> list[Path]
 
 
 def _read(path: Path) -> str:
-    data = read_beginning(path, _MOST_BYTES)
-    if data is None:
-        raise ValueError(f"{path} is not a regular file")
-    return data.decode().strip()
+    return read_whole(path, _MOST_BYTES).decode().strip()
 
 
 def under_way(repository: Repository) -> str:

@@ -1,7 +1,7 @@
 """What files such as `.envrc` at the top of a project source or run: it runs with them, whatever it is called.
 
 A shell's files, and those that they source, are read as commands are (`files_run`). Other formats are not parsed: what looks like sourcing
-counts. What they name otherwise is data, or what a person starts on purpose.
+counts. What they name otherwise is data, or what a person starts on purpose. A file that is longer than what is read may source anything.
 """
 
 import os
@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.paths.files_run import Kind, files_run, matches
-from ybs.security.paths.opening import read_beginning, stamp_of
+from ybs.security.paths.opening import read_whole, stamp_of
 from ybs.security.paths.path_text import lies_in
 
 _State: TypeAlias = tuple[int, ...]
 #: So much is read of a file, and so many are followed.
-_MOST_BYTES, _MOST_FILES = 64_000, 100
+_MOST_BYTES, _MOST_FILES = 4_000_000, 100
 #: What sources a file in another format, where a line or the value of an entry begins (`pre: source ./env.sh`).
 _SOURCES = lazy(
     r"(?:(?:^|[;&|({`]|\b(?:then|do|else)\s|[:-]\s)[ \t]*|[\"'])(?:\.|source(?:-file|_env(?:_if_exists)?)?)[ \t]+"
@@ -44,7 +44,10 @@ _known: dict[str, _Followed] = {}
 
 
 def sourced(held: Iterable[str], root: str, home: str) -> tuple[str, ...]:
-    """Return the paths in a root that those of these files source or run which lie at its top, and what those source; they need not exist."""
+    """Return the paths in a root that those of these files source or run which lie at its top, and what those source; they need not exist.
+
+    It is the root alone where one of these files is longer than what is read.
+    """
     tops = tuple(path for path in held if path.rpartition("/")[0] == root)
     known = _known.get(root)
     if (
@@ -63,7 +66,11 @@ def _followed(tops: tuple[str, ...], root: str, home: str) -> _Followed:
     for path in queue:
         if not _is(states[path], stat.S_ISREG):
             continue
-        for target, kind in _targets(path, root, home, is_of_shell=path in shells):
+        try:
+            targets = [*_targets(path, root, home, is_of_shell=path in shells)]
+        except ValueError:
+            return _Followed(tops, states, (root,))
+        for target, kind in targets:
             if target not in states and len(queue) < len(tops) + _MOST_FILES:
                 states[target] = _state(target)
                 is_matched = target.endswith("/") and target != f"{root}/"
@@ -92,11 +99,11 @@ def _is(state: _State, kind: Callable[[int], bool]) -> bool:
 
 
 def _targets(path: str, root: str, home: str, *, is_of_shell: bool) -> Iterator[tuple[str, Kind]]:
-    """Yield the paths in the root that a file names, from the root or from its own folder."""
-    data: bytes | None = None
-    with suppress(OSError, ValueError):
-        data = read_beginning(os.path.realpath(path), _MOST_BYTES)
-    text = (data or b"").decode(errors="replace")
+    """Yield the paths in the root that a file names, from the root or from its own folder. Raises ValueError where it is too long."""
+    data = b""
+    with suppress(OSError):
+        data = read_whole(os.path.realpath(path), _MOST_BYTES)
+    text = data.decode(errors="replace")
     if not is_of_shell:
         text = "\n".join(f". {word}" for word in _SOURCES().findall(text))
     for name, kind in files_run(text, home):

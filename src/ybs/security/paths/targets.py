@@ -63,7 +63,8 @@ def named_in(host: Host, root: str, found: IndexedPaths) -> list[str]:
     obeyed = (each for path, places in gits.items() for each in _obeyed(path, places, root))
     others = (each for path in repositories if path not in gits for each in settings_of(host, path))
     led = (each for path in filter(os.path.islink, others) for each in _way(path, root))
-    run = (path for each in sourced(found.held, root, str(host.home)) for path in _way(each, root))
+    led_by = sourced(found.held, root, str(host.home))
+    run = (path for each in led_by for path in (each, *_way(each, root)))
     paths = dict.fromkeys((*named, *inner, *obeyed, *led, *run))
     here = (path for path in paths if lies_in(path, root))
     below = repositories.keys() - {root}

@@ -98,6 +98,9 @@ class Need(Struct, frozen=True):
 class Starter:
     """Says how shell commands are started: as they are, with nothing around them. A sandbox overrides all of it."""
 
+    #: Whether the person turned the sandbox off. They may at any time, so it is asked each time and kept nowhere.
+    is_off = False
+
     @property
     def closes_network(self) -> bool:
         """Whether commands have no network unless they are given it."""

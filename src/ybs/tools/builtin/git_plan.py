@@ -27,7 +27,7 @@ from pathlib import Path
 from ybs.core.errors import Refused
 from ybs.core.lazy import lazy
 from ybs.git.client import Git
-from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.opening import read_whole
 from ybs.tools.workspace import Workspace
 
 _GITLINK = "160000 "
@@ -221,9 +221,11 @@ def _is_entry(path: str) -> bool:
 
 def _paths_in(gitmodules: str) -> list[str]:
     try:
-        data = read_beginning(gitmodules, _MOST_BYTES) or b""
+        data = read_whole(gitmodules, _MOST_BYTES)
     except OSError:  # mostly there is none
         return []
+    except ValueError as error:
+        raise ToolError(f"The submodules are not known: {error}") from error
     return [os.fsdecode(name.strip(b'"')) for name in _PATH().findall(data)]
 
 

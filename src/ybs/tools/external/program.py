@@ -132,7 +132,8 @@ async def run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
 
 async def _run(job: ProgramRun, workspace: Workspace) -> ProgramResult:
     shells, own_programs = workspace.shells, workspace.own_programs
-    start = await asyncio.to_thread(own_programs.start, job.cwd, in_sandbox=workspace.has_sandbox)
+    in_sandbox = not shells.starter.is_off
+    start = await asyncio.to_thread(own_programs.start, job.cwd, in_sandbox=in_sandbox)
     launch, mark = shells.marked(await asyncio.to_thread(_launch, job, workspace, start))
     output = CommandOutput(MOST_CHARS)
     command = ShellCommand(
