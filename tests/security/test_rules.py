@@ -111,6 +111,18 @@ def test_s13_an_allow_of_one_command_covers_no_other(command: str):
         ("npm *", "npm --prefix web run lint", True),
         ("mvn test *", "mvn test -Dtest=Foo -Dfoo.bar=1", True),
         ("pnpm run test *", "pnpm run test --filter=web", True),
+        ("make deploy-check *", "make deploy-check deploy", False),
+        ("mvn test-compile *", "mvn test-compile compile", False),
+        ("just release-notes *", "just release-notes release", False),
+        ("make test-*", "make test-unit deploy", False),
+        ("make test-*", "make test-unit test-all -j8", True),
+        ("rg --pretty *", "rg --pretty --pre=./x y", False),
+        ("rg --pre=./x *", "rg --pre=./x y", True),
+        ("rg --pre=./x *", "rg --pre=./x --pre=./xy z", False),
+        ("rg --pre * y", "rg --pre ./x y", True),
+        ("tar Ixf *", "tar Ixf ./x y", False),
+        ("rsync -avze ssh *", "rsync -avze ssh a b:c", True),
+        ("cargo test --config-x *", "cargo test --config-x --config=a", False),
     ],
 )
 def test_a_star_stands_for_no_program_that_an_option_names_and_no_other_project(

@@ -7,7 +7,7 @@ allows by its resolved path alone.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -144,18 +144,20 @@ class Rule(Struct, frozen=True):
     def hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.
 
-        The star of a pattern stands for how a program does its work, never for another program or another target.
+        The star of a pattern stands for how a program does its work, never for another program, and where the pattern names a target
+        never for another one: `mvn test *` does not allow `mvn test deploy`, nor `make test *` `make test -Cother`. What the pattern
+        names is found as in a command, so both are compared word by word.
         """
-        from ybs.security.commands import options, wrappers  # only shell calls need them
+        from ybs.security.commands.options import targets_of  # only shell calls need it
 
-        words = part.words
-        names = [name for name, _ in options.running(words)]
-        names += [
-            *wrappers.words_that_run(words),
-            *options.naming_programs(words),
-            *options.targets_beyond(words, self.pattern or ""),
-        ]
-        return any(name and name not in (self.pattern or "") for name in names)
+        named, words = (self.pattern or "").split(), part.words
+        known = [(n, v) for n, v in _programs_in(named) if v or n in named]
+        if not all(_is_named(each, known) for each in _programs_in(words)):
+            return True
+        if all(word[:1] == "-" or word == "*" for word in named[1:]):
+            return False
+        known = [each for each in targets_of(named) if each != ("", "*")]
+        return not all(_is_named(each, known) for each in targets_of(words))
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
         """Return whether the rule covers the command or any part of it, whatever options that has.
@@ -194,6 +196,19 @@ def may_be_let_out(part: "Command") -> bool:
     is_known = verb in VERBS.get(program, ()) and (program == "git" or action in ACTIONS)
     is_more = part.targets or part.sources or part.sets
     return is_known and not is_more and not Rule("run_shell").hides(part)
+
+
+def _programs_in(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what makes a program run another one, each with its value: `--pre` with `./x`."""
+    from ybs.security.commands import options, wrappers
+
+    yield from options.running([*words])
+    yield from options.naming_programs(words)
+    yield from ((word, "") for word in wrappers.words_that_run(words))
+
+
+def _is_named(found: tuple[str, str], known: Sequence[tuple[str, str]]) -> bool:
+    return any(name == found[0] and _is_like(value, found[1]) for name, value in known)
 
 
 def _is_name(word: str) -> bool:
