@@ -222,9 +222,64 @@ def test_a_deny_covers_every_part_and_every_wrapper():
         ("git push -o x *", "git push -o x origin", True),
         ("git checkout main *", "git checkout -f -- main", True),
         ("git checkout", "git checkout -- main", False),
+        ("git push *", "git --config-env a.b=C push", True),
+        ("git push *", "git --attr-source HEAD push", True),
+        ("git push *", "git --of-a-later-git HEAD push", True),
+        ("git push *", "git --of-a-later-git push log", True),
+        ("git push *", "git --no-pager --exec-path=x log push", False),
     ],
 )
 def test_a_deny_covers_a_verb_behind_options(pattern: str, command: str, *, expected: bool):
+    rule = rule_of(f"run_shell({pattern})")
+    assert rule.denies_command(command, read(command)) is expected
+
+
+@every_row(
+    ("pattern", "command", "expected"),
+    [
+        ("git push *", "X=push; git $X origin main", True),
+        ("git push *", "X=log; read X < x; git $X origin", True),
+        ("git push *", "git ${X:-push} origin", True),
+        ("git push *", "git {push,origin}", True),
+        ("git push *", "git p?sh", True),
+        ("git push *", "git pu$X origin", True),
+        ("git push *", "git `cat x` origin", True),
+        ("git push *", "git $X push", True),
+        ("git push *", 'f(){ git "$@"; }; f push', True),
+        ("git push *", "G=git; $G push", True),
+        ("git push *", "a='git push'; $a origin", True),
+        ("git push *", 'a=git; b="$a push"; $b origin', True),
+        ("git push *", "a='cd x; git push'; sh -c \"$a\"", True),
+        ("git push*", "git $X", True),
+        ("git push", "git $X", True),
+        ("git stash drop *", "git $X", True),
+        ("git stash drop *", "git stash $X", True),
+        ("git stash drop *", "git -q $X stash drop", True),
+        ("git push --force *", "git push $X", True),
+        ("git push --mirror *", "git push --mi$X", True),
+        ("cat /etc/*", "cat /e*/passwd", True),
+        ("cat /etc/passwd", "cat /etc/pass*", True),
+        ("make p*h", "make pu$X", True),
+        ("curl *", "$X example.org", True),
+        ("git push *", "git -C $X push", True),
+        ("git push *", "git -C $X log", False),
+        ("cat /etc/passwd *", "cat /etc//passwd x*", True),
+        ("git push *", "git log $X", False),
+        ("git push *", "cat x | xargs -I{} touch {}", False),
+        ("git push *", "git log p* push", False),
+        ("git push *", "git l$X origin", False),
+        ("git push *", "git ${X}s origin", False),
+        ("git push *", '"$VIRTUAL_ENV/bin/python" -m pytest push', False),
+        ("git push --force *", "git push origin -- $X", False),
+        ("git push --force *", "git push release-$X", False),
+        ("git commit --amend *", 'git commit -m "What?"', False),
+        ("cat /etc/*", "cat src/*.c", False),
+        ("make p*h", "make ${X}-test", False),
+    ],
+)
+def test_a_rule_that_denies_means_a_word_that_is_only_known_when_it_runs_as_any_that_it_may_become(
+    pattern: str, command: str, *, expected: bool
+):
     rule = rule_of(f"run_shell({pattern})")
     assert rule.denies_command(command, read(command)) is expected
 

@@ -143,7 +143,7 @@ async def test_a_condition_means_a_command_however_it_is_written(open_session: O
 async def test_a_condition_means_a_command_whatever_options_it_has(
     open_session: Open, project: Path, pattern: str
 ):
-    meant = ["git push", "git -C . push", "true; git --no-pager push --dry-run"]
+    meant = ["git push", "git -C . push", "true; git --no-pager push --dry-run", "X=push; git $X"]
     free = ["git -C push status", "git log push"]
     script = [*(call("run_shell", command=command) for command in (*meant, *free)), "Done."]
     guard = hook("exit 2", "Bash", **{"if": f"Bash({pattern})"})

@@ -19,7 +19,14 @@ from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview, Question
 from ybs.security.paths.autorun import reason as reason_of
 from ybs.security.paths.path_text import is_open, quoted, spelled
-from ybs.security.policy.rules import WHERE, PolicyRule, PolicyRules, Rule, outside_rules
+from ybs.security.policy.rules import (
+    WHERE,
+    PolicyRule,
+    PolicyRules,
+    Rule,
+    outside_rules,
+    replaces_nothing,
+)
 from ybs.security.unicode import shown_whole
 from ybs.trust.project_rules import ProjectRules
 
@@ -54,6 +61,7 @@ _LACKING: Mapping[Sandboxing, str] = {
 ELSEWHERE = (
     "another agent runs it, with the network, and ybs cannot keep one of its commands from writing"
 )
+_OPEN_WORD = "A word that is only known when it runs counts as any that the rule names: write what it stands for, and `--` before names. "
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 _NOT_BY_RULE = "safety.outside_sandbox does not count: {}"
 #: Where a command can be kept from changing or sending anything.
@@ -471,7 +479,8 @@ class Policy:
     def _refusal(self, case: Case) -> str:
         for stored, rule in self.rules.of("deny").items():
             if case.is_touched_by(rule):
-                return f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. Find another way, or ask the person."
+                open_word = "" if replaces_nothing(case.subject.command) else _OPEN_WORD
+                return f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. {open_word}Find another way, or ask the person."
         if case.blocked:
             return (
                 f"The command is blocked ({case.blocked!r} in safety.blocked_commands) and is refused in "
