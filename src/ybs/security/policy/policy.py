@@ -1,6 +1,6 @@
 """The policy: whether a call may run, the person must be asked, or it is refused.
 
-The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
+Where rules that deny may be missing, whatever would be allowed is asked about. The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
 grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. Where the sandbox can hold a command
 to reading, any command runs unasked that way, but for what is known to write, destroys, or goes on in the background; the
 person is asked once it was stopped. Where the sandbox is whole, `auto` asks only about what is seen to destroy or to be run
@@ -443,6 +443,14 @@ class Policy:
         case = Case(call, effect, preview, subject, self._safety)
         if reason := self._refusal(case):
             return Deny(reason)
+        decision = self._by_mode(case, needs)
+        if isinstance(decision, Allow) and (missing := self.rules.missing):
+            if self.mode == "plan" and case.effect != "read":
+                return Deny(missing)
+            return self._asked(case, missing, by_rule=True)
+        return decision
+
+    def _by_mode(self, case: Case, needs: str) -> Decision:
         if self.mode == "bypass":
             return Allow(is_outside=case.wants_outside or self._why_held(case) == "")
         if self.mode == "plan" and case.effect != "read":

@@ -340,6 +340,11 @@ class PolicyRules:
         """Why what is kept for the project is ignored, once it was needed; empty where it is not."""
         return self._project.warning if self._project is not None else ""
 
+    @property
+    def missing(self) -> str:
+        """Why rules that deny may be missing, once they were needed; empty where none is."""
+        return self._project.missing if self._project is not None else ""
+
     def add(self, rule: PolicyRule) -> None:
         """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
         self._put(rule.kind, rule.origin, (rule.text,))
@@ -378,13 +383,14 @@ class PolicyRules:
             self._rules[PolicyRule(kind, text, origin)] = rule
 
     def _read_project(self) -> None:
-        """Read what is kept for the project, the first time."""
+        """Read what is kept for the project, the first time, and as long as it cannot be read again."""
         if self._project is None or self._is_project_read:
             return
-        self._is_project_read = True
+        record = self._project.record
+        self._is_project_read = not self._project.missing
         for kind, name in _KEPT_AS.items():
-            for text in getattr(self._project.record, name):
+            for text in getattr(record, name):
                 try:
                     self._put(kind, "project", (text,))
                 except ConfigError as error:
-                    self._project.ignore(error)
+                    self._project.ignore(error, name)
