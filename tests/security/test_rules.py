@@ -295,6 +295,7 @@ def test_paths_are_globs_relative_to_the_project():
 
 def test_only_the_very_command_is_exact():
     assert rule_of("run_shell(rm -r x)").is_exactly("rm -r x ")
+    assert not rule_of("run_shell(rm -r x)").is_exactly("rm -r x\N{NO-BREAK SPACE}")
     assert not rule_of("run_shell(rm *)").is_exactly("rm -r x")
     assert not rule_of("run_shell").is_exactly("rm -r x")
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ybs.security.commands.command import Command
     from ybs.security.commands.wrappers import Reading
 
+#: What a shell leaves out around a command; for it other blanks (U+00A0) are parts of words.
+BLANKS = " \t\n"
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w+)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w+)\.\.(?:/|\Z)")
 #: The programs that a rule lets out of the sandbox, and the verbs of each: none runs another program, loads or writes a file by a name,
@@ -183,7 +185,7 @@ class Rule(Struct, frozen=True):
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
         pattern = self.pattern or "*"
-        return "*" not in pattern and pattern.strip() == command.strip()
+        return "*" not in pattern and pattern.strip() == command.strip(BLANKS)
 
 
 def replaces_nothing(text: str) -> bool:
