@@ -227,6 +227,8 @@ def test_a_deny_covers_every_part_and_every_wrapper():
         ("git push *", "git --of-a-later-git HEAD push", True),
         ("git push *", "git --of-a-later-git push log", True),
         ("git push *", "git --no-pager --exec-path=x log push", False),
+        ("git stash drop *", "git stash -p drop", True),
+        ("git push", "git push -v origin", True),  # which may be the value of -v
     ],
 )
 def test_a_deny_covers_a_verb_behind_options(pattern: str, command: str, *, expected: bool):

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, ends_of, parse, scan, words_in
-from ybs.security.commands.options import GIT_FLAGS, GIT_GLOBAL, operands_of
+from ybs.security.commands.options import GIT_GLOBAL, GIT_OWN, operands_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of, resolved
 from ybs.security.commands.writers import DELETERS
 
@@ -294,7 +294,8 @@ def _given(words: list[str], spelled: Callable[[str], str] | None = None) -> _Gi
             given.options |= _options_in(word)
         else:
             is_behind = before[:1] == "-" and before != "--" and "=" not in before
-            if is_behind and not (is_git and (before in GIT_GLOBAL or before in GIT_FLAGS)):
+            is_known = is_git and not given.operands and before in GIT_OWN
+            if is_behind and not is_known:
                 given.values.add(len(given.operands))
             given.operands.append(spelled(word))
         before = word

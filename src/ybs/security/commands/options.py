@@ -48,9 +48,9 @@ _GIT_KEYS = lazy(
     re.IGNORECASE,
 )
 _GIT_LETTERS = {"grep": "-O", "rebase": "-x -s", "pull": "-s", "difftool": "-x", "clone": "-u -c", "archive": "-o"}  # fmt: skip
-#: Options of git before its verb: those that have a value, and those that have none. Behind any other one the verb is not certain.
+#: Options of git before its verb: those that have a value, and all. Behind any other one the verb is not certain.
 GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source --shallow-file")  # fmt: skip
-GIT_FLAGS = words_in("-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --exec-path --html-path --man-path --info-path -h --help -v --version")  # fmt: skip
+GIT_OWN = GIT_GLOBAL | words_in("-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --exec-path --html-path --man-path --info-path -h --help -v --version")  # fmt: skip
 #: Programs whose operands each name something else to do.
 _TAKES_TARGETS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild")  # fmt: skip
 #: Options by which other programs are told what to do, or with what.

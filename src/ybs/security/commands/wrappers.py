@@ -44,6 +44,8 @@ _VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 #: Beyond these a text is not clear, and is only scanned.
 _DEEPEST = 5
 _MOST_WORDS = 5_000
+#: Longer values of variables are not put in their place: `a=…; b=$a$a; c=$b$b` would be without end.
+_LONGEST_VALUE = 1_000
 
 
 class Reading(Struct):
@@ -151,7 +153,8 @@ def _values(runs: Sequence[Command]) -> dict[str, str]:
     for run in runs:
         for word in (*run.sets, *run.words):
             if found := _ASSIGNMENT().fullmatch(word):
-                values[found[1]] = "$" if found[1] in values else resolved(found[2], values)
+                value = "$" if found[1] in values else resolved(found[2], values)
+                values[found[1]] = value if len(value) <= _LONGEST_VALUE else "$"
     return values
 
 
