@@ -6,7 +6,7 @@ No parser sees every spelling. What is not seen here is bounded by the sandbox a
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import count
 from posixpath import basename, normpath
 from typing import TypeAlias
@@ -217,10 +217,12 @@ def covers(
     `fits` reads the words as patterns, and a word that is only known when it runs as any that it may become. `is_whole`: they name all
     of its operands.
     """
+    is_open = bool(fits and ends_of(" ".join(words)))
     is_same = fits or str.__eq__
+    if fits and is_open:
+        is_same = partial(_may_become, fits)
     if not words or not is_same(name_of(wanted), words[0]):
         return False
-    is_open = bool(fits and ends_of(" ".join(words)))
     needed, given = _given(wanted, str if fits else None), _given(words, _kept if is_open else None)
     verbs = needed.operands
     is_verb = bool(verbs) and verbs[0].replace("*", "").isalpha()
@@ -233,6 +235,16 @@ def covers(
         is_value or any(is_same(verb, operand) for verb in verbs)
         for operand, is_value in given.in_order
     )
+
+
+def _may_become(fits: _Fits, pattern: str, word: str) -> bool:
+    """Return whether a word is like one of a pattern, or may be when it runs: `p$X` may be `push`."""
+    if (ends := ends_of(word)) is None:
+        return fits(pattern, word)
+    before, behind = ends
+    first, star, last = pattern.partition("*")[0], "*" in pattern, pattern.rpartition("*")[2]
+    begins = first.startswith(before) or (star and before.startswith(first))
+    return begins and (last.endswith(behind) or (star and behind.endswith(last)))
 
 
 def _begins(verbs: list[str], given: _Given, is_same: _Fits) -> bool:

@@ -177,7 +177,7 @@ class Rule(Struct, frozen=True):
             return True
         wanted, is_whole = pattern.removesuffix(" *").split(), not pattern.endswith("*")
         if any(
-            dangers.covers(wanted, run.words, _may_be, is_whole=is_whole) for run in reading.meant
+            dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in reading.meant
         ):
             return True
         return not reading.is_clear and _is_among(pattern, reading.scanned)
@@ -262,19 +262,6 @@ def _fits(pattern: str, text: str) -> bool:
 
 def _is_like(pattern: str, word: str) -> bool:
     return _compiled(pattern).fullmatch(word) is not None
-
-
-def _may_be(pattern: str, word: str) -> bool:
-    """Return whether a word is like one of a pattern, or may become so when it runs: `p$X` may be `push`."""
-    from ybs.security.commands.command import ends_of
-
-    if _is_like(pattern, word):
-        return True
-    if (ends := ends_of(word)) is None:
-        return False
-    first, star, last = pattern.partition("*")[0], "*" in pattern, pattern.rpartition("*")[2]
-    begins = first.startswith(ends[0]) or (star and ends[0].startswith(first))
-    return begins and (last.endswith(ends[1]) or (star and ends[1].endswith(last)))
 
 
 def _is_among(pattern: str, words: list[str]) -> bool:
