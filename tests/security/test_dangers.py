@@ -370,3 +370,26 @@ def test_judging_takes_time_in_proportion_to_the_length(text: str):
         reading = read(text)
         blocked_entry(reading, BLOCKED)
         warnings_of(text, reading)
+
+
+@every_row(
+    "command",
+    [
+        "G=git; $G push -f",
+        "X=rm; $X -r y",
+        'a=git; b="$a push"; $b -f',
+        "a='cd x; rm -r y'; sh -c \"$a\"",
+        "git --config-env a.b=C push -f",
+        "git --attr-source HEAD reset --hard",
+        "git --of-a-later-git x clean -f",
+        "npm --prefix x publish",
+        "kubectl -n x --context y delete pod z",
+    ],
+)
+def test_values_of_variables_and_options_of_git_hide_nothing(command: str):
+    assert warnings_of(command, read(command))
+
+
+def test_what_is_blocked_is_so_with_the_value_of_a_variable():
+    assert blocked_entry(read("X=/; rm -rf $X"), ["rm -rf /"])
+    assert not blocked_entry(read("X=a; rm -rf $X"), ["rm -rf /"])

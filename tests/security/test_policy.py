@@ -154,6 +154,19 @@ def test_a_rule_that_denies_covers_the_same_verb_behind_options():
         assert word(decide(policy, "run_shell", command=command)) != "deny"
 
 
+@every_row("mode", MODES)
+def test_a_rule_that_denies_says_what_to_do_about_a_word_that_is_only_known_when_it_runs(
+    mode: Mode,
+):
+    policy = policy_of(mode, deny=["run_shell(git push *)"])
+    plain = decide(policy, "run_shell", command="git push")
+    hidden = decide(policy, "run_shell", command="X=push; git $X")
+    assert isinstance(plain, Deny)
+    assert isinstance(hidden, Deny)
+    assert "write what it stands for" in hidden.reason
+    assert "write what it stands for" not in plain.reason
+
+
 @every_row(
     ("mode", "sandbox", "command", "by"),
     [

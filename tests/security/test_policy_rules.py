@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from hosts import this_host
-from ybs.config.schema import SafetySettings
+from ybs.config.schema import Mode, SafetySettings
 from ybs.core.events import ConfirmationAnswered, Event, Noticed
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Preview, Question
@@ -126,21 +128,48 @@ async def test_in_an_incognito_session_it_is_not_offered_and_counts_for_the_sess
 async def test_what_cannot_be_kept_counts_for_the_session_and_is_said(project: Path):
     ProjectRules(this_host(), project).add("allow", "x")
     (file,) = (this_host().state_folder / "permissions").iterdir()
+    rules = ProjectRules(this_host(), project)
+    assert rules.record.allow == ("x",)
     file.write_text("{")
-    policy, _, events = await ask(ProjectRules(this_host(), project), "make")
-    notices = [event.text for event in events if isinstance(event, Noticed)]
-    assert notices[0].startswith("Your rules for this project are ignored: ")
-    assert notices[1].startswith("This is allowed for this session only, because")
+    policy, _, events = await ask(rules, "make")
+    (notice,) = [event.text for event in events if isinstance(event, Noticed)]
+    assert notice.startswith("This is allowed for this session only, because")
     assert run(policy, "make") == Allow("grant")
     assert file.read_text() == "{"
+
+
+@pytest.mark.parametrize("mode", ["ask", "auto", "bypass", "plan", "deny"])
+@pytest.mark.parametrize("kept", ["{", '"run_shell("'])
+def test_where_rules_that_deny_may_be_missing_nothing_is_allowed_unasked(
+    project: Path, mode: Mode, kept: str
+):
+    ProjectRules(this_host(), project).add("deny", "run_shell(git push *)")
+    (file,) = (this_host().state_folder / "permissions").iterdir()
+    whole = file.read_text()
+    file.write_text(kept if kept == "{" else whole.replace('"run_shell(git push *)"', kept))
+    safety, rules = SafetySettings(mode=mode), ProjectRules(this_host(), project)
+    policy = Policy(safety, project=rules, find_sandbox=lambda: "full")
+    decision = run(policy, "git status")
+    if mode in ("plan", "deny"):
+        assert isinstance(decision, Deny)
+    else:
+        assert isinstance(decision, Ask)
+        assert "ignored" in " ".join(decision.question.warnings)
+        assert not decision.question.grant
+    call, subject = ToolCall(id="1", name="read_file"), Subject(paths=("a",))
+    read = policy.decide(call, "read", Preview(title="Read a"), subject)
+    assert isinstance(read, Deny if mode == "deny" else Ask)
+    file.unlink()
+    if kept == "{":  # a file that could not be read is read again
+        again = policy.decide(call, "read", Preview(title="Read a"), subject)
+        assert again == Allow()
+        assert policy.rules.warning == ""
 
 
 async def test_the_first_call_that_is_allowed_unasked_already_says_that_kept_rules_are_ignored(
     project: Path,
 ):
-    ProjectRules(this_host(), project).add("allow", "x")
-    (file,) = (this_host().state_folder / "permissions").iterdir()
-    file.write_text("{")
+    ProjectRules(this_host(), project).add("allow", "run_shell(")
     gate = Gate(Policy(SafetySettings(), project=ProjectRules(this_host(), project)))
     call, events = ToolCall(id="1", name="read_file"), list[Event]()
     judged = call, "read", Preview(title="Read a"), Subject(paths=("a",))

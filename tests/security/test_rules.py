@@ -111,6 +111,18 @@ def test_s13_an_allow_of_one_command_covers_no_other(command: str):
         ("npm *", "npm --prefix web run lint", True),
         ("mvn test *", "mvn test -Dtest=Foo -Dfoo.bar=1", True),
         ("pnpm run test *", "pnpm run test --filter=web", True),
+        ("make deploy-check *", "make deploy-check deploy", False),
+        ("mvn test-compile *", "mvn test-compile compile", False),
+        ("just release-notes *", "just release-notes release", False),
+        ("make test-*", "make test-unit deploy", False),
+        ("make test-*", "make test-unit test-all -j8", True),
+        ("rg --pretty *", "rg --pretty --pre=./x y", False),
+        ("rg --pre=./x *", "rg --pre=./x y", True),
+        ("rg --pre=./x *", "rg --pre=./x --pre=./xy z", False),
+        ("rg --pre * y", "rg --pre ./x y", True),
+        ("tar Ixf *", "tar Ixf ./x y", False),
+        ("rsync -avze ssh *", "rsync -avze ssh a b:c", True),
+        ("cargo test --config-x *", "cargo test --config-x --config=a", False),
     ],
 )
 def test_a_star_stands_for_no_program_that_an_option_names_and_no_other_project(
@@ -210,9 +222,66 @@ def test_a_deny_covers_every_part_and_every_wrapper():
         ("git push -o x *", "git push -o x origin", True),
         ("git checkout main *", "git checkout -f -- main", True),
         ("git checkout", "git checkout -- main", False),
+        ("git push *", "git --config-env a.b=C push", True),
+        ("git push *", "git --attr-source HEAD push", True),
+        ("git push *", "git --of-a-later-git HEAD push", True),
+        ("git push *", "git --of-a-later-git push log", True),
+        ("git push *", "git --no-pager --exec-path=x log push", False),
+        ("git stash drop *", "git stash -p drop", True),
+        ("git push", "git push -v origin", True),  # which may be the value of -v
     ],
 )
 def test_a_deny_covers_a_verb_behind_options(pattern: str, command: str, *, expected: bool):
+    rule = rule_of(f"run_shell({pattern})")
+    assert rule.denies_command(command, read(command)) is expected
+
+
+@every_row(
+    ("pattern", "command", "expected"),
+    [
+        ("git push *", "X=push; git $X origin main", True),
+        ("git push *", "X=log; read X < x; git $X origin", True),
+        ("git push *", "git ${X:-push} origin", True),
+        ("git push *", "git {push,origin}", True),
+        ("git push *", "git p?sh", True),
+        ("git push *", "git pu$X origin", True),
+        ("git push *", "git `cat x` origin", True),
+        ("git push *", "git $X push", True),
+        ("git push *", 'f(){ git "$@"; }; f push', True),
+        ("git push *", "G=git; $G push", True),
+        ("git push *", "a='git push'; $a origin", True),
+        ("git push *", 'a=git; b="$a push"; $b origin', True),
+        ("git push *", "a='cd x; git push'; sh -c \"$a\"", True),
+        ("git push*", "git $X", True),
+        ("git push", "git $X", True),
+        ("git stash drop *", "git $X", True),
+        ("git stash drop *", "git stash $X", True),
+        ("git stash drop *", "git -q $X stash drop", True),
+        ("git push --force *", "git push $X", True),
+        ("git push --mirror *", "git push --mi$X", True),
+        ("cat /etc/*", "cat /e*/passwd", True),
+        ("cat /etc/passwd", "cat /etc/pass*", True),
+        ("make p*h", "make pu$X", True),
+        ("curl *", "$X example.org", True),
+        ("git push *", "git -C $X push", True),
+        ("git push *", "git -C $X log", False),
+        ("cat /etc/passwd *", "cat /etc//passwd x*", True),
+        ("git push *", "git log $X", False),
+        ("git push *", "cat x | xargs -I{} touch {}", False),
+        ("git push *", "git log p* push", False),
+        ("git push *", "git l$X origin", False),
+        ("git push *", "git ${X}s origin", False),
+        ("git push *", '"$VIRTUAL_ENV/bin/python" -m pytest push', False),
+        ("git push --force *", "git push origin -- $X", False),
+        ("git push --force *", "git push release-$X", False),
+        ("git commit --amend *", 'git commit -m "What?"', False),
+        ("cat /etc/*", "cat src/*.c", False),
+        ("make p*h", "make ${X}-test", False),
+    ],
+)
+def test_a_rule_that_denies_means_a_word_that_is_only_known_when_it_runs_as_any_that_it_may_become(
+    pattern: str, command: str, *, expected: bool
+):
     rule = rule_of(f"run_shell({pattern})")
     assert rule.denies_command(command, read(command)) is expected
 
@@ -228,6 +297,7 @@ def test_paths_are_globs_relative_to_the_project():
 
 def test_only_the_very_command_is_exact():
     assert rule_of("run_shell(rm -r x)").is_exactly("rm -r x ")
+    assert not rule_of("run_shell(rm -r x)").is_exactly("rm -r x\N{NO-BREAK SPACE}")
     assert not rule_of("run_shell(rm *)").is_exactly("rm -r x")
     assert not rule_of("run_shell").is_exactly("rm -r x")
 

@@ -114,6 +114,12 @@ def test_s13_what_reaches_further_has_no_scope(text: str):
         ("go get x.example/module", []),
         ("go mod download x.example/module@v1", []),
         ("cargo add x --registry other", []),
+        ("conda install -c other x", []),
+        ("conda install -cother x", []),
+        ("conda install x -cother", []),
+        # What it is told by another command stands in no word of it.
+        ("echo 'x @ y.example/z' | uv pip install -r -", []),
+        ("echo y | conda install x", []),
     ],
 )
 def test_with_the_network_a_star_stands_for_names_of_packages_alone(text: str, scopes: list[str]):

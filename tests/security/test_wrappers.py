@@ -1,5 +1,7 @@
 """What runs behind a program that runs another one."""
 
+from itertools import pairwise
+
 from rows import every_row
 from ybs.security.commands.wrappers import Reading, read
 
@@ -38,6 +40,15 @@ def test_a_program_is_found_behind_the_one_that_runs_it(text: str, words: list[s
 )
 def test_a_word_that_is_not_run_is_not_taken_for_a_program(text: str):
     assert "sudo" not in [words[0] for words in runs_of(text)]
+
+
+def test_no_line_of_variables_makes_the_reading_endless():
+    doubling = "a=xxxxxxxx; " + "".join(
+        f"{b}=${a}${a}${a}${a}; " for a, b in pairwise("abcdefghijkl")
+    )
+    reading = read(f"{doubling} git $l")
+    assert max(map(len, reading.values.values())) <= 1_000
+    assert reading.meant[-1].words[0] == "git"
 
 
 def test_however_many_wrappers_stand_before_a_shell_what_it_is_fed_is_not_overlooked():

@@ -667,8 +667,11 @@ async def test_nothing_is_left_when_the_session_ends(project: Path, home: Path):
 FILES = (
     "def tools(): return [{'name': 'read_file', 'inputSchema': {'type': 'object', 'required': ['path'], 'properties': {'path': {'type': 'string'}}}},"
     " {'name': 'put', 'inputSchema': {'type': 'object', 'required': ['path', 'content'], 'properties': {'path': {'type': 'string'}, 'content': {'type': 'string'}}}},"
+    " {'name': 'remove', 'inputSchema': {'type': 'object', 'required': ['path'], 'properties': {'path': {'type': 'string'}}}},"
     " {'name': 'list_files', 'inputSchema': {'type': 'object', 'required': ['depth'], 'properties': {'depth': {'type': 'integer'}}}}]\n"
     "def call(name, given):\n"
+    " import os\n"
+    " if name == 'remove': os.remove(given['path']); return text('removed')\n"
     " if name == 'put':\n"
     "  open(given['path'], 'w').write(given['content'].upper()); return text('put')\n"
     " return text('read by the server: ' + open(given['path']).read())\n"
@@ -696,6 +699,20 @@ async def test_a_replaced_tool_keeps_its_questions_its_path_rules_and_its_undo(p
         assert not (project.parent / "outside.txt").exists()
         await scene.reply("/undo")
         assert (project / "a.txt").read_text() == "one\n"
+
+
+async def test_a_replaced_tool_deletes_the_link_that_was_judged_and_not_what_it_leads_to(
+    project: Path, home: Path
+):
+    replaced = {"delete_file": "remove"}
+    configure({"demo": entry_of(home, FILES, replace_default=replaced, network=False)})
+    (project / "a.txt").write_text("one\n")
+    (project / "link").symlink_to("a.txt")
+    async with Scene(project, [call("delete_file", path="link"), "done"]) as scene:
+        (removed,) = await scene.turn()
+        assert removed.output == "removed"
+    assert (project / "a.txt").exists()
+    assert not (project / "link").is_symlink()
 
 
 async def test_what_does_not_fit_is_said_and_the_built_in_tool_stays(project: Path, home: Path):

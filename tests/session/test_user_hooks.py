@@ -139,11 +139,21 @@ async def test_a_condition_means_a_command_however_it_is_written(open_session: O
     assert [each.is_refused for each in results(events)] == [True] * len(meant) + [False] * 2
 
 
+async def test_hooks_that_differ_in_more_than_what_they_are_for_all_run(
+    open_session: Open, project: Path
+):
+    groups = [hook(KEPT), hook(KEPT, "Bash"), hook(KEPT, timeout=7)]
+    overrides = {"hooks": {"PostToolUse": groups}}
+    script = [call("run_shell", command="true"), "Done."]
+    await ran(open_session, script, mode="bypass", overrides=overrides)
+    assert len(seen(project)) == 2
+
+
 @pytest.mark.parametrize("pattern", ["git push:*", "git push*", "git push *", "git push"])
 async def test_a_condition_means_a_command_whatever_options_it_has(
     open_session: Open, project: Path, pattern: str
 ):
-    meant = ["git push", "git -C . push", "true; git --no-pager push --dry-run"]
+    meant = ["git push", "git -C . push", "true; git --no-pager push --dry-run", "X=push; git $X"]
     free = ["git -C push status", "git log push"]
     script = [*(call("run_shell", command=command) for command in (*meant, *free)), "Done."]
     guard = hook("exit 2", "Bash", **{"if": f"Bash({pattern})"})

@@ -64,20 +64,18 @@ async def test_a_plain_file_takes_one_thread(bench, project, monkeypatch):
     assert calls == ["in_thread"]
 
 
-async def test_a_call_that_is_looked_at_in_another_thread_meanwhile_does_not_change_the_path(bench):
-    class Interrupted(read_file.ReadFile):
-        is_over = False
-
-        def __setattr__(self, name: str, value: object) -> None:
-            super().__setattr__(name, value)
-            if self.is_over is False and name == "_resolved" and value is not None:
-                self.is_over = True
-                self.target(
-                    read_file.ReadFileArguments(path="b")
-                )  # as another thread may do just then
-
-    tool = Interrupted(bench.workspace)
-    assert tool.target(read_file.ReadFileArguments(path="a"))[1] == "a"
+def test_what_was_judged_is_what_is_read_whatever_calls_were_judged_in_between(
+    bench: Any, project: Path
+):
+    tool, link = read_file.ReadFile(bench.workspace), project / "link"
+    link.symlink_to("a")
+    calls = [read_file.ReadFileArguments(path="link") for _ in range(201)]
+    assert [tool.target(each)[1] for each in calls[:200]] == ["a"] * 200
+    link.unlink()
+    link.symlink_to("b")
+    assert tool.target(calls[0])[1] == "a"
+    assert tool.target(calls[200])[1] == "b"
+    assert tool.target(calls[1])[1] == "a"
 
 
 async def test_a_part_says_where_to_go_on(bench: Any, project: Path):

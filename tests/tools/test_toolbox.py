@@ -339,7 +339,7 @@ async def test_remarks_cannot_make_a_result_longer_than_allowed(make_bench: Any,
 
 
 async def test_a_kept_rule_that_does_not_count_is_told_of_once_though_nobody_is_asked(project):
-    ProjectRules(this_host(), project).add("deny", "odd(")
+    ProjectRules(this_host(), project).add("allow", "odd(")
     policy = Policy(SafetySettings(), project=ProjectRules(this_host(), project))
     toolbox, events = LocalToolbox([Odd(lambda: ToolOutput(output="x"))], Gate(policy)), list[Any]()
     for number in "12":

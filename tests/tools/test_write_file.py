@@ -46,6 +46,22 @@ async def test_what_is_judged_is_the_file_that_was_shown_though_a_link_changed_i
     assert names_in(project) == ["a", "link"]
 
 
+async def test_the_change_that_was_shown_is_the_one_that_is_written_whatever_was_shown_in_between(
+    bench: Any, project: Path
+):
+    (project / "a").write_text("old\n")
+    await bench.ok("read_file", path="a")
+    tool = next(tool for tool in bench.tools if tool.name == "write_file")
+    first, second = (tool.arguments(path=path, content="x") for path in ("a", "b"))
+    tool.preview(first)
+    tool.preview(second)
+    (project / "a").write_text("of another program\n")
+    with pytest.raises(ToolError, match="changed on disk in the meantime"):
+        await tool.run(first, print)
+    await tool.run(second, print)
+    assert names_in(project) == ["a", "b"]
+
+
 @pytest.mark.integration
 async def test_an_overwrite_says_so_and_keeps_the_mode(bench: Any, project: Path):
     path = project / "run.sh"

@@ -65,6 +65,7 @@ def test_a_damaged_file_is_ignored_with_a_warning_and_not_written_over(project: 
     rules = ProjectRules(this_host(), project)
     assert rules.record.allow == ()
     assert "is damaged" in rules.warning
+    assert rules.missing == rules.warning
     with pytest.raises(ConfigError, match="Delete it"):
         rules.add("allow", "b")
     assert only_file().read_bytes() == text.encode("latin-1")
@@ -94,7 +95,9 @@ def test_a_file_of_another_folder_in_its_place_counts_for_nothing(project: Path)
     ProjectRules(this_host(), project).add("allow", "a")
     file = only_file()
     file.write_bytes(file.read_bytes().replace(str(project).encode(), b"/elsewhere"))
-    assert ProjectRules(this_host(), project).record.allow == ()
+    rules = ProjectRules(this_host(), project)
+    assert rules.record.allow == ()
+    assert "is about another folder" in rules.missing
 
 
 def test_an_incognito_session_keeps_nothing(project: Path):

@@ -1,6 +1,7 @@
 """The person's permanent rules for one project: kept in ybs's state folder, bound to the project's folder.
 
-Nothing of it comes from the project itself, and where another folder lies at its path they only deny. A file that others can write, or that cannot be read, is ignored with a warning.
+Nothing of it comes from the project itself, and where another folder lies at its path they only deny. Of a file that others can write, or that cannot be read, no rule counts; as
+some of them may deny, every call is asked about then, until the file is deleted or can be read.
 """
 
 from pathlib import Path
@@ -46,23 +47,26 @@ class ProjectRules:
         self._path = folder.resolve()
         self._folder = str(self._path).encode(errors="backslashreplace").decode()
         self._record: RulesRecord | None = None
-        #: Why the file is ignored; empty where it is not.
-        self.warning = ""
+        #: Why some of the file is ignored, and why rules that deny may be among that; empty where nothing is.
+        self.warning = self.missing = ""
 
-    def ignore(self, error: ConfigError) -> None:
+    def ignore(self, error: ConfigError, kind: KeptKind) -> None:
         """Say that a rule of these makes no sense, and is ignored."""
         self.warning = f"A rule that is kept for this project is ignored: {error}"
+        self.missing = self.warning if kind == "deny" else self.missing
 
     @property
     def record(self) -> RulesRecord:
-        """What is kept; empty where there is nothing or the file is of no use, and then `warning` says why."""
+        """What is kept; empty where there is nothing or the file is of no use, and then `missing` says why."""
         if self._record is None:
+            self.warning = self.missing = ""
             try:
                 record = self._read()
-                self._record = _denying(record) if self._only_denies else record
             except (OSError, ConfigError) as error:
-                self._record = RulesRecord(folder=self._folder)
-                self.warning = f"Your rules for this project are ignored: {error}"
+                why = f"Your rules for this project are ignored, so every call is asked about: {error}"
+                self.warning = self.missing = why
+                return RulesRecord(folder=self._folder)
+            self._record = _denying(record) if self._only_denies else record
         return self._record
 
     def add(self, kind: KeptKind, rule: str) -> None:
@@ -101,9 +105,8 @@ class ProjectRules:
             raise ConfigError(
                 f"{visible(str(file))} is damaged ({error}). Delete it and allow again what you want."
             ) from error
-        # The name of the file is a digest of the path; the path in it must agree.
-        if record.folder != self._folder:
-            return RulesRecord(folder=self._folder)
+        if record.folder != self._folder:  # the name of the file is a digest of the path
+            raise ConfigError(f"{visible(str(file))} is about another folder. Delete it.")
         if not (record.grants or record.allow):
             return record
         if lies_there(self._host, record.place, self._path):

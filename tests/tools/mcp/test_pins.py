@@ -5,7 +5,7 @@ import pytest
 from mcp_servers import tool
 from ybs.core.errors import ConfigError
 from ybs.tools.mcp.listed import ServerOffer
-from ybs.tools.mcp.pins import Pins
+from ybs.tools.mcp.pins import Pins, ReviewedTools
 from ybs.tools.mcp.settings import Server, server_of
 
 SERVER = server_of("demo", {"command": "demo", "args": ["one"]})
@@ -93,14 +93,28 @@ def test_what_is_forgotten_is_unknown_again_and_other_servers_stay(tmp_path: Pat
     assert again.of(other) is not None
 
 
-def test_nothing_is_written_without_a_file_and_a_damaged_one_is_none(tmp_path: Path):
+def test_nothing_is_written_without_a_file():
     pins = pinned(None, tool("a"))
     assert pins.judge(SERVER, [tool("a", "Other.")]).usable == ()
-    path = tmp_path / "mcp.json"
+
+
+def test_of_a_file_that_cannot_be_read_nothing_is_approved_and_it_is_not_written_over(
+    tmp_path: Path,
+):
+    path, found = tmp_path / "mcp.json", tool("a")
     for data in (b"{", b'{"version": 99, "servers": {}}', b"\xff"):
         path.write_bytes(data)
         path.chmod(0o600)
-        assert Pins(path, tmp_path).of(SERVER) is None
+        pins = Pins(path, tmp_path)
+        assert pins.of(SERVER) is None
+        assert pins.judge(SERVER, [found]) == ReviewedTools((), ((None, found),))
+        with pytest.raises(ConfigError, match=r"cannot be read.*Delete it"):
+            pins.approve(SERVER, ServerOffer(tools=(found,)))
+        pins.forget(SERVER)
+        assert path.read_bytes() == data
+        path.unlink()
+        pins.approve(SERVER, ServerOffer(tools=(found,)))
+        assert pins.judge(SERVER, [found]).usable == (found,)
 
 
 def test_m02_a_tool_that_was_taken_away_comes_back_only_as_it_was(tmp_path: Path):

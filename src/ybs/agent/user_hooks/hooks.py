@@ -144,7 +144,7 @@ class UserHooks(PersonsHooks):
         if not is_trusted and event in _AFTER and call is not None and call.places != ():
             meant = self._without_waiting(meant)
         # One that stands in several groups runs once; one of the project's never takes the place of the person's.
-        fitting = {(hook.command, hook.root, hook.source, hook.is_async): hook for hook in meant}
+        fitting = {replace(hook, matcher="", condition=""): hook for hook in meant}
         if not fitting:
             return HookAnswer()
         given = await asyncio.to_thread(self._input, event, facts)

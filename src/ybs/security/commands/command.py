@@ -32,6 +32,9 @@ _PLAIN_LINE = re.compile(r"[A-Za-z0-9_./:@%+,^= \t-]++")
 _QUOTE = re.compile(r"['\"\\]")
 _QUOTES = lazy(r"""'([^']*)'|"([^"]*)"|\\(.)""")
 _ASSIGNMENT = lazy(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+#: Where the shell begins to make more of a word, and what may be the last of that.
+_OPENING = lazy(r"[$`*?\[]|\{(?!\})|[@+!]\(")
+_CLOSING = lazy(r"\$\w*|[`*?\]})@!#-]")
 _EXPANDED = lazy(r"[*?\[$]|\{(?!\})")
 _GLOB = lazy(r"[*?\[]")
 #: How a word begins of which the shell could make an option, by a file of such a name; behind a `=` the option is known.
@@ -111,6 +114,15 @@ def is_open(token: str) -> bool:
     if _QUOTE.search(token):
         token = _QUOTES().sub(r"\2", token)
     return _EXPANDED().search(token) is not None
+
+
+def ends_of(word: str) -> tuple[str, str] | None:
+    """Return how a word begins and ends that is only known when it runs: before, and behind, its variables, globs and braces; None for any other word.
+
+    What stood in quotes counts as well, as a word does not tell.
+    """
+    opening = _OPENING().search(word)
+    return opening and (word[: opening.start()], _CLOSING().split(word)[-1])
 
 
 def parse(text: str) -> Script:

@@ -6,16 +6,17 @@ No parser sees every spelling. What is not seen here is bounded by the sandbox a
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from itertools import count
 from posixpath import basename, normpath
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from ybs.core.lazy import lazy
-from ybs.security.commands.command import Command, parse, scan, words_in
-from ybs.security.commands.options import GIT_GLOBAL, operands_of
-from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of
+from ybs.security.commands.command import Command, ends_of, parse, scan, words_in
+from ybs.security.commands.options import GIT_GLOBAL, GIT_OWN, operands_of
+from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of, resolved
 from ybs.security.commands.writers import DELETERS
 
 _UNSAVED = "throws away changes that are not committed"
@@ -67,7 +68,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("git", "gc prune reflog", "--prune --expire expire delete", "deletes the way back to old commits"),
     ("git", "filter-branch filter-repo", "", "rewrites the whole history"),
 )  # fmt: skip
-#: Programs whose verb may stand behind another word: `docker system prune`, `uv pip uninstall`.
+#: Programs whose verb may stand behind another word: `docker system prune`, `uv pip uninstall`. Any may have it behind values of options.
 _VERB_PLACES = {
     **dict.fromkeys(words_in("docker podman kubectl oc uv gh helm heroku az prisma zfs btrfs"), 2),
     **dict.fromkeys(words_in("gcloud doctl flyctl fly aws pulumi kind minikube"), 3),
@@ -119,8 +120,6 @@ _WITH_OPTIONS = frozenset(
     if any(need.startswith("-") for _, needs, _ in rows for need in needs)
 )
 _FEEDERS = words_in("find fd fdfind xargs parallel")
-_ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
-_VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 _OPEN = ("$", "`", "-$", "-`")
 _AWK_RUNS = lazy(r"system\s*\(|\|\s*(?:getline|\"|')|[\"']\s*\||\|&")
 #: The command `e` of GNU sed at the start of a step, or the flag `e` of a substitution.
@@ -169,8 +168,8 @@ def blocked_entry(reading: Reading, blocked: Sequence[str]) -> str:
 
 def warnings_of(text: str, reading: Reading) -> tuple[str, ...]:
     """Say what is destructive about the commands, one line for each thing."""
-    found = [warning for run in reading.runs for warning in _dangers_of_run(run)]
-    found += [warning for run in _runs_behind(reading) for warning in _dangers_of_run(run)]
+    runs = [each for run in reading.meant for each in (run, *_named_in(run))]
+    found = [warning for run in runs for warning in _dangers_of_run(run)]
     if not reading.is_clear:
         found += _dangers_of_words(text, reading.scanned)
     if "(" in text and "|" in text and _FORK_BOMB().search(_squeezed(text)):
@@ -195,7 +194,7 @@ def _matches(reading: Reading, entry: str) -> bool:
     if not wanted:
         return wanted is None and _squeezed(entry) in _squeezed(reading.text)
     may_hold = not reading.is_clear and _may_hold(wanted, reading.scanned)
-    return may_hold or any(covers(wanted, run.words) for run in reading.runs)
+    return may_hold or any(covers(wanted, run.words) for run in reading.meant)
 
 
 def _may_hold(wanted: list[str], scanned: list[str]) -> bool:
@@ -215,14 +214,21 @@ def covers(
 ) -> bool:
     """Return whether a command is one that these words mean, whatever its other options; `push` of `git push` must be its verb.
 
-    `fits` reads the words as patterns. `is_whole`: they name all of its operands.
+    `fits` reads the words as patterns, and a word that is only known when it runs as any that it may become. `is_whole`: they name all
+    of its operands.
     """
+    is_open = bool(fits and ends_of(" ".join(words)))
     is_same = fits or str.__eq__
+    if fits and is_open:
+        is_same = partial(_may_become, fits)
     if not words or not is_same(name_of(wanted), words[0]):
         return False
-    needed, given = _given(wanted, str if fits else _normal), _given(words)
+    needed, given = _given(wanted, str if fits else None), _given(words, _kept if is_open else None)
     verbs = needed.operands
     is_verb = bool(verbs) and verbs[0].replace("*", "").isalpha()
+    if is_open:  # such a word may be an option, too, unless `--` stands before it
+        ends = words.index("--") if "--" in words else len(words)
+        given.options |= {word for word in words[1:ends] if ends_of(word)}
     if not _holds(needed, given, is_same) or (is_verb and not _begins(verbs, given, is_same)):
         return False
     return not is_whole or all(
@@ -231,11 +237,26 @@ def covers(
     )
 
 
+def _may_become(fits: _Fits, pattern: str, word: str) -> bool:
+    """Return whether a word is like one of a pattern, or may be when it runs: `p$X` may be `push`."""
+    if (ends := ends_of(word)) is None:
+        return fits(pattern, word)
+    before, behind = ends
+    first, star, last = pattern.partition("*")[0], "*" in pattern, pattern.rpartition("*")[2]
+    begins = first.startswith(before) or (star and before.startswith(first))
+    return begins and (last.endswith(behind) or (star and behind.endswith(last)))
+
+
 def _begins(verbs: list[str], given: _Given, is_same: _Fits) -> bool:
-    """Return whether the first operands are these; a word behind an option may be its value (`kubectl -n x delete`)."""
+    """Return whether the first operands are these.
+
+    A word behind an option may be its value (`kubectl -n x delete`), and one that is only known when it runs none, one or several.
+    """
     ends, places = len(verbs), {0}
     for operand, is_value in given.in_order:
         after = {p + 1 for p in places if p < ends and is_same(verbs[p], operand)}
+        if after and ends_of(operand):
+            after |= {*places, *range(min(after), ends + 1)}
         places = after | (places if is_value else places & {ends})
     return ends in places
 
@@ -285,7 +306,8 @@ def _given(words: list[str], spelled: Callable[[str], str] | None = None) -> _Gi
             given.options |= _options_in(word)
         else:
             is_behind = before[:1] == "-" and before != "--" and "=" not in before
-            if is_behind and (given.operands or not is_git):  # those of git itself are known
+            is_known = is_git and not given.operands and before in GIT_OWN
+            if is_behind and not is_known:
                 given.values.add(len(given.operands))
             given.operands.append(spelled(word))
         before = word
@@ -317,6 +339,11 @@ def _normal(operand: str) -> str:
     return operand.lstrip("0") or "0" if operand.isdigit() else operand
 
 
+def _kept(operand: str) -> str:
+    """Return an operand in one spelling; as it stands where it is only known when it runs."""
+    return operand if ends_of(operand) else _normal(operand)
+
+
 def _dangers_of_run(run: Command) -> Iterator[str]:
     for target in run.targets:
         if target.startswith("/dev/") and _DISK().match(target):
@@ -324,7 +351,9 @@ def _dangers_of_run(run: Command) -> Iterator[str]:
     name = stem_of(run.words[0]) if run.words else ""
     if name in BY_PROGRAM:
         given = _given(run.words)
-        yield from _rows_for((name,), set(given.operands[: _VERB_PLACES.get(name, 1)]), given)
+        first = next(place for place in count() if place not in given.values)
+        ends = first + _VERB_PLACES.get(name, 1)
+        yield from _rows_for((name,), set(given.operands[:ends]), given)
     operands = [word for word in run.words[1:] if not word.startswith("-")]
     if name == "rm" and _EVERYTHING & set(operands):
         yield "rm: deletes every file there"
@@ -423,26 +452,19 @@ def _squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def _runs_behind(reading: Reading) -> Iterator[Command]:
-    """Yield what may be run that no word names in the place of a program: to be judged like what is run."""
-    values = _values(reading)
-    for run in reading.runs:
-        if any("$" in word for word in run.words):
-            words = [part for word in run.words for part in _resolved(word, values)]
-            if words and words != run.words:
-                yield Command(words, run.targets, run.is_piped_into)
-        if run.words and run.words[0] not in _READERS:
-            for place, word in enumerate(run.words[1:], 1):
-                if (name := basename(word)) in _WITH_NEEDS:
-                    yield Command([name, *run.words[place + 1 :]], [])
+def _named_in(run: Command) -> Iterator[Command]:
+    """Yield what an unknown program may run: one of `ROWS` that its words name."""
+    if run.words and run.words[0] not in _READERS:
+        for place, word in enumerate(run.words[1:], 1):
+            if (name := basename(word)) in _WITH_NEEDS:
+                yield Command([name, *run.words[place + 1 :]], [])
 
 
 def hidden_in(text: str, reading: Reading) -> Iterator[str]:
     """Say what may run or destroy anything, which is only known when it runs."""
-    values = _values(reading)
     for run in reading.runs:
         name, words = "".join(run.words[:1]), run.words
-        if name in _WITH_OPTIONS and (word := _open_word(words, values)):
+        if name in _WITH_OPTIONS and (word := _open_word(words, reading.values)):
             yield f"{word[:40]!r} may be an option of {name}, which is only known when it runs"
         if name in ("sed", "gsed") and any(map(_SED_RUNS().search, words[1:])):
             yield f"{name} runs commands that its script holds"
@@ -450,25 +472,12 @@ def hidden_in(text: str, reading: Reading) -> Iterator[str]:
             yield f"{name} runs commands that its input holds"
 
 
-def _values(reading: Reading) -> dict[str, str]:
-    """Return the variables that the text gives one literal value; one that it gives two has none."""
-    values: dict[str, str] = {}
-    for run in reading.runs:
-        for word in (*run.sets, *run.words):
-            if found := _ASSIGNMENT().fullmatch(word):
-                values[found[1]] = "$" if found[1] in values else found[2]
-    return values
-
-
-def _resolved(word: str, values: Mapping[str, str]) -> list[str]:
-    """Return the shell's expansion of a word: several words if a value has spaces."""
-    return _VARIABLE().sub(lambda found: values.get(found[1] or found[2], found[0]), word).split()
-
-
 def _open_word(words: list[str], values: Mapping[str, str]) -> str:
     """Return a word that may turn out to be an option; nothing where `--` stands before it."""
     ends = words.index("--") if "--" in words else len(words)
     for word in words[1:ends]:
-        if word.startswith(_OPEN) and any(p.startswith(_OPEN) for p in _resolved(word, values)):
+        if word.startswith(_OPEN) and any(
+            part.startswith(_OPEN) for part in resolved(word, values).split()
+        ):
             return word
     return ""

@@ -48,8 +48,9 @@ _GIT_KEYS = lazy(
     re.IGNORECASE,
 )
 _GIT_LETTERS = {"grep": "-O", "rebase": "-x -s", "pull": "-s", "difftool": "-x", "clone": "-u -c", "archive": "-o"}  # fmt: skip
-#: Options of git before its verb that have a value.
-GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix")
+#: Options of git before its verb: those that have a value, and all. Behind any other one the verb is not certain.
+GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source --shallow-file")  # fmt: skip
+GIT_OWN = GIT_GLOBAL | words_in("-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --exec-path --html-path --man-path --info-path -h --help -v --version")  # fmt: skip
 #: Programs whose operands each name something else to do.
 _TAKES_TARGETS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild")  # fmt: skip
 #: Options by which other programs are told what to do, or with what.
@@ -92,21 +93,24 @@ def running(words: list[str]) -> Iterator[tuple[str, str]]:
         yield from ((word, word.lstrip("+!|")) for word in words[1:] if word[:1] == "+")
 
 
-def naming_programs(words: Sequence[str]) -> Iterator[str]:
-    """Yield the options whose name says that the value, which they have, is a program: `--diff-program=X`, `-wrapper X`."""
+def naming_programs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options whose name says that the value is a program, each with it: `--diff-program=X`, `-wrapper X`."""
     return _naming(words, _NAMES_PROGRAM())
 
 
-def naming_addresses(words: Sequence[str]) -> Iterator[str]:
-    """Yield the options whose name says that the value, which they have, is an address: `--proxy X`."""
+def naming_addresses(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options whose name says that the value is an address, each with it: `--proxy X`, `-cX`."""
     return _naming(words, _NAMES_ADDRESS())
 
 
-def _naming(words: Sequence[str], names: re.Pattern[str]) -> Iterator[str]:
+def _naming(words: Sequence[str], names: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     for word, following in zip(words[1:], [*words[2:], ""], strict=False):
         head, _, value = word.partition("=")
-        if (value or following[:1] not in ("", "-")) and names.fullmatch(head):
-            yield head
+        value = value or (following if following[:1] != "-" else "")
+        if value and names.fullmatch(head):
+            yield head, value
+        elif word[2:] and names.fullmatch(word[:2]):
+            yield word[:2], word[2:]
 
 
 def operands_of(words: Sequence[str]) -> list[str]:
@@ -173,15 +177,8 @@ def chooses(words: Sequence[str]) -> bool:
     return any(_found(words, _CHOOSING.get(words[0].rpartition("/")[2], ())))
 
 
-def targets_beyond(words: Sequence[str], pattern: str) -> list[str]:
-    """Return the targets in a command, and where else it finds them, that the pattern does not name, if it names any; a star alone stands for all of them.
-
-    So being allowed `mvn test *` does not allow `mvn test deploy`, and `make test *` not `make test -Cother`.
-    """
-    named = [word for word in pattern.split()[1:] if "*" not in word]
-    if not any(word[:1] != "-" for word in named):
-        return []
-    elsewhere = _found(words, _ELSEWHERE.get(words[0].rpartition("/")[2], "").split())
-    operands = operands_of(words) if takes_targets(words) else []
-    found = [*operands, *(value.removeprefix("=") for _, value in elsewhere)]
-    return [word for word in found if word not in named]
+def targets_of(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the targets in a command, each behind nothing, and where else it finds them, behind the option that says so."""
+    yield from (("", word) for word in operands_of(words) if takes_targets(words))
+    names = _ELSEWHERE.get(words[0].rpartition("/")[2], "").split()
+    yield from ((name, value.removeprefix("=")) for name, value in _found(words, names))

@@ -1,12 +1,13 @@
 """Programs that run other programs (`env`, `nohup`, `sh -c`, `xargs`, `find -exec`): what they may run."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ybs.core.lazy import lazy
 from ybs.security.commands import options, syntax
 from ybs.security.commands.command import GRAMMAR, Command, Script, parse, scan, words_in
 
@@ -38,21 +39,28 @@ _WITH_VERB = {
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
 _FINDERS = frozenset({"find", "fd", "fdfind"})
+_ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 #: Beyond these a text is not clear, and is only scanned.
 _DEEPEST = 5
 _MOST_WORDS = 5_000
+#: Longer values of variables are not put in their place: `a=…; b=$a$a; c=$b$b` would be without end.
+_LONGEST_VALUE = 1_000
 
 
 class Reading(Struct):
     """What a text runs: each program, without its folder, with its arguments, those in wrappers included. `programs`: how each is spelled.
 
-    `script` is the flat line; `doubts` say in words why a text is not clear. `scanned`: all that could be words of a
-    command; empty for a text that is clear.
+    `meant`: the same, and each with the values in place of its variables where the text gives them (`values`): what denies, blocks or
+    warns goes by these. `script` is the flat line; `doubts` say in words why a text is not clear. `scanned`: all that could be
+    words of a command; empty for a text that is clear.
     """
 
     text: str
     script: Script
     runs: list[Command]
+    meant: list[Command] = field(default_factory=list[Command])
+    values: dict[str, str] = field(default_factory=dict[str, str])
     programs: list[str] = field(default_factory=list[str])
     is_clear: bool = True
     doubts: dict[str, None] = field(default_factory=dict[str, None])
@@ -72,8 +80,9 @@ class Reading(Struct):
 
 
 def name_of(words: Sequence[str]) -> str:
-    """Return the program's bare name, in small letters, as some file systems ignore case."""
-    return words[0].rpartition("/")[2].lower() if words else ""
+    """Return the program's bare name, in small letters, as some file systems ignore case; a variable as it is spelled."""
+    name = words[0].rpartition("/")[2] if words else ""
+    return name if "$" in name else name.lower()
 
 
 def words_that_run(words: Sequence[str]) -> Iterator[str]:
@@ -89,6 +98,9 @@ def read(text: str) -> Reading:
     """Read a command line, and through the wrappers in it. Nobody changes what this returns."""
     reading = Reading(text=text, script=parse(text), runs=[])
     _follow_text(text, reading, 0, reading.script)
+    reading.meant = reading.runs
+    if "$" in text and (values := _values(reading.runs)):
+        reading.values, reading.meant = values, [*reading.runs, *_with_values(reading, values)]
     reading.scanned = [] if reading.is_clear else scan(text)
     return reading
 
@@ -133,6 +145,34 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
     texts += [" ".join(words[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
     for text in filter(None, texts):
         _follow_text(text, reading, depth + 1)
+
+
+def _values(runs: Sequence[Command]) -> dict[str, str]:
+    """Return the variables that the commands give one literal value; one that they give two has none."""
+    values: dict[str, str] = {}
+    for run in runs:
+        for word in (*run.sets, *run.words):
+            if found := _ASSIGNMENT().fullmatch(word):
+                value = "$" if found[1] in values else resolved(found[2], values)
+                values[found[1]] = value if len(value) <= _LONGEST_VALUE else "$"
+    return values
+
+
+def resolved(word: str, values: Mapping[str, str]) -> str:
+    """Return a word with its variables replaced by their values, where these are known."""
+    return _VARIABLE().sub(lambda found: values.get(found[1] or found[2], found[0]), word)
+
+
+def _with_values(reading: Reading, values: Mapping[str, str]) -> list[Command]:
+    """Return the commands that hold variables with the values of these, and what they run then; a value with spaces as one word and as several."""
+    other = Reading(text="", script=reading.script, runs=[])
+    for run in reading.runs:
+        whole = [resolved(word, values) for word in run.words]
+        apart = [part for word in whole for part in word.split()]
+        if whole != run.words:
+            for words in [whole] if apart == whole else [whole, apart]:
+                _follow(replace(run, words=words), other, 0)
+    return other.runs
 
 
 def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:

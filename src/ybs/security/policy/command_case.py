@@ -112,7 +112,7 @@ def scope_of(part: Command, *, network: bool = False) -> str:
         return ""
     if not all(map(_PLAIN_WORD().fullmatch, words[:size])) or not _does_no_more(words, size):
         return ""
-    if network and _names_address(words, size):
+    if network and (part.is_piped_into or _names_address(words, size)):
         return ""
     star = [] if words[:size] == words and options.takes_targets(words) else ["*"]
     return " ".join([*sets, *words[:size], *star])

@@ -1,6 +1,6 @@
 """The policy: whether a call may run, the person must be asked, or it is refused.
 
-The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
+Where rules that deny may be missing, whatever would be allowed is asked about. The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
 grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. Where the sandbox can hold a command
 to reading, any command runs unasked that way, but for what is known to write, destroys, or goes on in the background; the
 person is asked once it was stopped. Where the sandbox is whole, `auto` asks only about what is seen to destroy or to be run
@@ -26,7 +26,14 @@ from ybs.security.policy.case import (
     Case,
     Subject,
 )
-from ybs.security.policy.rules import WHERE, PolicyRule, PolicyRules, Rule, outside_rules
+from ybs.security.policy.rules import (
+    WHERE,
+    PolicyRule,
+    PolicyRules,
+    Rule,
+    outside_rules,
+    replaces_nothing,
+)
 from ybs.trust.project_rules import ProjectRules
 
 #: Those that a rule of a project's own settings may be about.
@@ -45,6 +52,7 @@ _LACKING: Mapping[Sandboxing, str] = {
 ELSEWHERE = (
     "another agent runs it, with the network, and ybs cannot keep one of its commands from writing"
 )
+_OPEN_WORD = "A word that is only known when it runs counts as any that the rule names: write what it stands for, and `--` before names. "
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 _NOT_BY_RULE = "safety.outside_sandbox does not count: {}"
 #: Where a command can be kept from changing or sending anything.
@@ -195,6 +203,14 @@ class Policy:
         case = Case(call, effect, preview, subject, self._safety)
         if reason := self._refusal(case):
             return Deny(reason)
+        decision = self._by_mode(case, needs)
+        if isinstance(decision, Allow) and (missing := self.rules.missing):
+            if self.mode == "plan" and case.effect != "read":
+                return Deny(missing)
+            return self._asked(case, missing, by_rule=True)
+        return decision
+
+    def _by_mode(self, case: Case, needs: str) -> Decision:
         if self.mode == "bypass":
             return Allow(is_outside=case.wants_outside or self._why_held(case) == "")
         if self.mode == "plan" and case.effect != "read":
@@ -231,7 +247,8 @@ class Policy:
     def _refusal(self, case: Case) -> str:
         for stored, rule in self.rules.of("deny").items():
             if case.is_touched_by(rule):
-                return f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. Find another way, or ask the person."
+                open_word = "" if replaces_nothing(case.subject.command) else _OPEN_WORD
+                return f"The rule {stored.text}{WHERE[stored.origin]} forbids this call. {open_word}Find another way, or ask the person."
         if case.blocked:
             return (
                 f"The command is blocked ({case.blocked!r} in safety.blocked_commands) and is refused in "

@@ -7,7 +7,7 @@ allows by its resolved path alone.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ybs.security.commands.command import Command
     from ybs.security.commands.wrappers import Reading
 
+#: What a shell leaves out around a command; for it other blanks (U+00A0) are parts of words.
+BLANKS = " \t\n"
 #: A word, or what is glued to an option or behind a sign, that names a place outside of the folder a command runs in.
 ELSEWHERE = lazy(r"(?:\A|[=@,]|\A-\w+)(?:/|~|file:)|(?:\A|[/=@,]|\A-\w+)\.\.(?:/|\Z)")
 #: The programs that a rule lets out of the sandbox, and the verbs of each: none runs another program, loads or writes a file by a name,
@@ -144,35 +146,38 @@ class Rule(Struct, frozen=True):
     def hides(self, part: "Command") -> bool:
         """Return whether a word makes the program run or make something that the pattern does not name.
 
-        The star of a pattern stands for how a program does its work, never for another program or another target.
+        The star of a pattern stands for how a program does its work, never for another program, and where the pattern names a target
+        never for another one: `mvn test *` does not allow `mvn test deploy`, nor `make test *` `make test -Cother`. What the pattern
+        names is found as in a command, so both are compared word by word.
         """
-        from ybs.security.commands import options, wrappers  # only shell calls need them
+        from ybs.security.commands.options import targets_of  # only shell calls need it
 
-        words = part.words
-        names = [name for name, _ in options.running(words)]
-        names += [
-            *wrappers.words_that_run(words),
-            *options.naming_programs(words),
-            *options.targets_beyond(words, self.pattern or ""),
-        ]
-        return any(name and name not in (self.pattern or "") for name in names)
+        named, words = (self.pattern or "").split(), part.words
+        known = [(n, v) for n, v in _programs_in(named) if v or n in named]
+        if not all(_is_named(each, known) for each in _programs_in(words)):
+            return True
+        if all(word[:1] == "-" or word == "*" for word in named[1:]):
+            return False
+        known = [each for each in targets_of(named) if each != ("", "*")]
+        return not all(_is_named(each, known) for each in targets_of(words))
 
     def denies_command(self, command: str, reading: "Reading") -> bool:
         """Return whether the rule covers the command or any part of it, whatever options that has.
 
         `git push *`, `git push*` and Claude Code's `git push:*` cover `git -C . push origin`; `git push` covers `git -C . push`.
+        A word that is only known when it runs (`git $X`) counts as any that it may become.
         """
         from ybs.security.commands import dangers
 
         pattern = (self.pattern or "*").strip()
         if pattern.endswith(":*"):
             pattern = f"{pattern[:-2]}*"
-        texts = [command.strip(), *(" ".join(run.words) for run in reading.runs)]
+        texts = [command.strip(), *(" ".join(run.words) for run in reading.meant)]
         if any(_fits(pattern, text) for text in texts):
             return True
         wanted, is_whole = pattern.removesuffix(" *").split(), not pattern.endswith("*")
         if any(
-            dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in reading.runs
+            dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in reading.meant
         ):
             return True
         return not reading.is_clear and _is_among(pattern, reading.scanned)
@@ -180,7 +185,7 @@ class Rule(Struct, frozen=True):
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
         pattern = self.pattern or "*"
-        return "*" not in pattern and pattern.strip() == command.strip()
+        return "*" not in pattern and pattern.strip() == command.strip(BLANKS)
 
 
 def replaces_nothing(text: str) -> bool:
@@ -194,6 +199,19 @@ def may_be_let_out(part: "Command") -> bool:
     is_known = verb in VERBS.get(program, ()) and (program == "git" or action in ACTIONS)
     is_more = part.targets or part.sources or part.sets
     return is_known and not is_more and not Rule("run_shell").hides(part)
+
+
+def _programs_in(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield what makes a program run another one, each with its value: `--pre` with `./x`."""
+    from ybs.security.commands import options, wrappers
+
+    yield from options.running([*words])
+    yield from options.naming_programs(words)
+    yield from ((word, "") for word in wrappers.words_that_run(words))
+
+
+def _is_named(found: tuple[str, str], known: Sequence[tuple[str, str]]) -> bool:
+    return any(name == found[0] and _is_like(value, found[1]) for name, value in known)
 
 
 def _is_name(word: str) -> bool:
@@ -311,6 +329,11 @@ class PolicyRules:
         """Why what is kept for the project is ignored, once it was needed; empty where it is not."""
         return self._project.warning if self._project is not None else ""
 
+    @property
+    def missing(self) -> str:
+        """Why rules that deny may be missing, once they were needed; empty where none is."""
+        return self._project.missing if self._project is not None else ""
+
     def add(self, rule: PolicyRule) -> None:
         """Have one more rule; one of the project is kept. Raises ConfigError and OSError."""
         self._put(rule.kind, rule.origin, (rule.text,))
@@ -349,13 +372,14 @@ class PolicyRules:
             self._rules[PolicyRule(kind, text, origin)] = rule
 
     def _read_project(self) -> None:
-        """Read what is kept for the project, the first time."""
+        """Read what is kept for the project, the first time, and as long as it cannot be read again."""
         if self._project is None or self._is_project_read:
             return
-        self._is_project_read = True
+        record = self._project.record
+        self._is_project_read = not self._project.missing
         for kind, name in _KEPT_AS.items():
-            for text in getattr(self._project.record, name):
+            for text in getattr(record, name):
                 try:
                     self._put(kind, "project", (text,))
                 except ConfigError as error:
-                    self._project.ignore(error)
+                    self._project.ignore(error, name)

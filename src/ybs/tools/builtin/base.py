@@ -1,8 +1,9 @@
 """The base class of built-in tools: their workspace, and their prompt from the `.md` file beside them."""
 
+from collections import OrderedDict
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import Raw, Struct, json
 
@@ -14,6 +15,10 @@ from ybs.security.paths.names import remark_on_name
 from ybs.security.paths.path_text import path_of
 from ybs.security.policy.case import Subject
 from ybs.tools.workspace import Workspace
+
+Found = TypeVar("Found")
+#: So many calls of one tool are remembered until they run.
+_MOST_CALLS = 200
 
 
 @cache
@@ -33,6 +38,36 @@ def written_schemas() -> dict[str, Raw]:
     return json.decode(Path(__file__).with_name("schemas.json").read_bytes(), type=dict[str, Raw])
 
 
+class PerCall(Generic[Found]):
+    """What was found out about calls before they run, by their arguments (the very object): what was judged and shown is what is used.
+
+    A turn may have many calls, of which all are judged before the first one runs; of those that never ran the oldest are forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[int, tuple[object, Found]] = OrderedDict()
+
+    def get(self, arguments: object) -> Found | None:
+        """Return what was found out about a call, or None."""
+        found = self._found.get(id(arguments))
+        return None if found is None else found[1]
+
+    def put(self, arguments: object, found: Found) -> Found:
+        """Keep it, and return it."""
+        self._found[id(arguments)] = (
+            arguments,
+            found,
+        )  # held, so that no other object has the same id
+        if len(self._found) > _MOST_CALLS:
+            self._found.popitem(last=False)
+        return found
+
+    def pop(self, arguments: object) -> Found | None:
+        """Return it, and forget it."""
+        found = self._found.pop(id(arguments), None)
+        return None if found is None else found[1]
+
+
 class BuiltInTool:
     """Base of the built-in tools."""
 
@@ -46,7 +81,7 @@ class BuiltInTool:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self._resolved: tuple[Any, Path, str] | None = None
+        self._resolved: PerCall[tuple[Path, str]] = PerCall()
 
     @property
     def parameters(self) -> Raw:
@@ -80,18 +115,13 @@ class BuiltInTool:
     def target(self, arguments: Any) -> tuple[Path, str]:
         """Return the path among the arguments, its links resolved unless one is meant itself, and how it is shown.
 
-        For the same arguments (the same object) it is found out once, unless another call came in between: so what was
-        judged is what is used. Raises ToolError.
+        For the same arguments (the same object) it is found out once. Raises ToolError.
         """
-        known = self._resolved  # another thread may look at another call in this moment
-        if known is None or known[0] is not arguments:
-            roots = self.workspace.roots
-            is_write = self.effect != "read"
-            path = roots.resolve(
-                arguments.path, is_write=is_write, is_link_followed=self.follows_link
-            )
-            known = self._resolved = arguments, path, roots.show(path)
-        return known[1:]
+        if known := self._resolved.get(arguments):
+            return known
+        roots, is_write = self.workspace.roots, self.effect != "read"
+        path = roots.resolve(arguments.path, is_write=is_write, is_link_followed=self.follows_link)
+        return self._resolved.put(arguments, (path, roots.show(path)))
 
     def remark_on(self, arguments: Any) -> str:
         """Return how the file's name is spelled where it is not as in the arguments; mostly nothing."""

@@ -19,6 +19,7 @@ from ybs.security.launcher import bash
 from ybs.security.paths.path_text import quoted
 from ybs.security.policy.case import Subject
 from ybs.security.policy.policy import GOES_ON
+from ybs.security.policy.rules import BLANKS
 from ybs.security.sandbox.launch import Launch, Need
 from ybs.tools.builtin.base import BuiltInTool
 from ybs.tools.calls.read_only import ReadOnlyRun
@@ -110,7 +111,7 @@ class RunShell(BuiltInTool):
             return self._leaving(arguments.command, folder).changed()
 
         return Subject(
-            command=arguments.command.strip(),
+            command=arguments.command.strip(BLANKS),
             destroys=loss(arguments.command, folder, self.workspace),
             folder="" if folder == roots.folder else roots.show(folder),
             network=arguments.network and is_closed,

@@ -11,7 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Preview
 from ybs.security.paths.names import shown_name
 from ybs.security.paths.path_text import quoted
-from ybs.tools.builtin.base import BuiltInTool
+from ybs.tools.builtin.base import BuiltInTool, PerCall
 from ybs.tools.editing.diff import Diff, change_of, diff_of
 from ybs.tools.reading.document import TextFile, is_binary, printable
 from ybs.tools.reading.files import failure, read_if_there, remark_on, write_atomically
@@ -61,7 +61,7 @@ class ChangingTool(BuiltInTool):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
-        self._planned: tuple[Any, FileEdit] | None = None
+        self._planned: PerCall[FileEdit] = PerCall()
 
     def change(self, arguments: Any) -> FileEdit:
         """Work the change out without making it. Raises ToolError."""
@@ -69,16 +69,11 @@ class ChangingTool(BuiltInTool):
 
     def preview(self, arguments: Any) -> Preview:
         """Show the difference."""
-        change = self.change(arguments)
-        self._planned = (arguments, change)
-        return change.preview
+        return self._planned.put(arguments, self.change(arguments)).preview
 
     def planned(self, arguments: Any) -> FileEdit:
         """Return the change that was previewed for these very arguments, or work it out."""
-        planned, self._planned = self._planned, None
-        if planned is not None and planned[0] is arguments:
-            return planned[1]
-        return self.change(arguments)
+        return self._planned.pop(arguments) or self.change(arguments)
 
     def before(self, path: Path, shown: str) -> bytes | None:
         """Return the file's current content. Raises ToolError if it differs from the content that this session read."""

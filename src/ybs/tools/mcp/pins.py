@@ -6,6 +6,7 @@ The pins are also why tools can be offered before their server runs.
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +17,6 @@ from ybs.core.errors import ConfigError
 from ybs.tools.mcp.listed import ListedTool, ServerOffer
 from ybs.tools.mcp.settings import Server
 
-VERSION = 1
 _MOST_BYTES = 32_000_000
 
 
@@ -39,7 +39,7 @@ class ReviewedTools(Struct, frozen=True):
 
 
 class _Kept(Struct, frozen=True, kw_only=True):
-    version: int = VERSION
+    version: Literal[1] = 1
     servers: dict[str, Pinned] = {}
 
 
@@ -52,16 +52,18 @@ class Pins:
     def __init__(self, file: Path | None, folder: Path, *, may_write: bool = True) -> None:
         self._file, self._folder, self._may_write = file, folder, may_write
         self._kept: dict[str, Pinned] | None = None
+        self._problem = ""  # why the file cannot be read
 
     def of(self, server: Server) -> Pinned | None:
         """Return what is known of a server, if it still is the one that it was."""
         return self._read().get(self._name(server))
 
     def judge(self, server: Server, tools: Sequence[ListedTool]) -> ReviewedTools:
-        """Compare what a server says now with what was approved. Of a server that was never seen all is approved."""
+        """Compare what a server says now with what was approved. Of a server that was never seen all is approved; where the file cannot be read, nothing."""
         known = self.of(server)
         if known is None:
-            return ReviewedTools(tuple(tools))
+            new = tuple((None, tool) for tool in tools)
+            return ReviewedTools((), new) if self._problem else ReviewedTools(tuple(tools))
         approved = {tool.name: tool for tool in (*known.withdrawn, *known.offer.tools)}
         usable, changed = list[ListedTool](), list[tuple[ListedTool | None, ListedTool]]()
         for tool in tools:
@@ -73,11 +75,13 @@ class Pins:
         return ReviewedTools(tuple(usable), tuple(changed))
 
     def approve(self, server: Server, offer: ServerOffer) -> None:
-        """Keep what a server offers as what it may offer. Raises ConfigError and OSError."""
+        """Keep what a server offers as what it may offer. Raises ConfigError, also where the file cannot be read, and OSError."""
         if (known := self.of(server)) is not None and known.offer == offer:
             return
         self._look_again()
         known, names = self.of(server), {tool.name for tool in offer.tools}
+        if self._problem:
+            raise ConfigError(self._problem)
         before = () if known is None else (*known.withdrawn, *known.offer.tools)
         withdrawn = {tool.name: tool for tool in before if tool.name not in names}
         pinned = Pinned(
@@ -111,12 +115,13 @@ class Pins:
 
     def _read(self) -> dict[str, Pinned]:
         if self._kept is None:
+            servers, problem = dict[str, Pinned](), ""
             try:
                 data = self._file and private_file.read(self._file, most_bytes=_MOST_BYTES)
-                kept = from_json(data, _Kept) if data else _Kept()
-            except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError):
-                kept = _Kept()
-            self._kept = kept.servers if kept.version == VERSION else {}
+                servers = from_json(data, _Kept).servers if data else {}
+            except (OSError, ConfigError, msgspec.DecodeError, UnicodeDecodeError) as error:
+                problem = f"{self._file}, which says what was approved, cannot be read: {error}. Delete it, and approve anew what you want."
+            self._problem, self._kept = problem, servers
         return self._kept
 
 

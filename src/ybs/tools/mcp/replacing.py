@@ -139,7 +139,7 @@ class ReplacedTool:
         for field in msgspec.structs.fields(arguments):
             value = getattr(arguments, field.name)
             if field.name == "path":
-                value = str(self._own.workspace.roots.resolve(value))
+                value = str(self._own.target(arguments)[0])
             elif value == field.default:
                 continue
             if field.name in known:
