@@ -604,6 +604,39 @@ async def test_no_rule_counts_while_a_job_runs_in_the_background(open_session, w
     assert "job-1 runs in the background" in session.questions[-1].reason
 
 
+@pytest.mark.parametrize(
+    "name", ["glab-cli/config.yml", "gh-resolved", "config.yml", "Hooks/x", "index.txt"]
+)
+async def test_no_rule_counts_where_gits_own_folder_holds_what_is_not_gits(
+    open_session, work: Path, name: str
+) -> None:
+    session = open_session(outside_sandbox=("git *", "glab *"))
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
+    session.answer = NO
+    place = work / ".git" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("browser: ./x\n")
+    for command in ("glab mr list", "git status"):
+        assert (await session.run(command, outside=True)).is_refused
+        said = f"{work / '.git' / name.partition('/')[0]} is not git's own"
+        assert said in session.questions[-1].reason
+
+
+async def test_what_git_itself_leaves_in_its_folder_ends_no_rule(open_session, work: Path) -> None:
+    git(work, "commit", "-q", "--allow-empty", "-m", "more")
+    git(work, "bisect", "start", "HEAD", "HEAD~1")
+    git(work, "bisect", "reset")
+    git(work, "update-index", "--split-index")
+    git(work, "pack-refs", "--all")
+    git(work, "worktree", "add", "-q", str(work.parent / "other"))
+    git(work, "fetch", "-q", ".")
+    git(work, "rm", "-q", "--cached", "main.py")
+    git(work, "stash", "-q")
+    session = open_session(outside_sandbox=("git commit *",))
+    session.confirm = refuse
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
+
+
 async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, work: Path) -> None:
     session = open_session(trust=False, outside_sandbox=("git commit *",))
     session.answer = NO

@@ -61,7 +61,7 @@ _PLAIN = lazy(
     r"|gc\.auto\w*=|gpg\.format=|http\.(?:postbuffer|version)=|lfs\.(?:access|locksverify|repositoryformatversion)=|log\.(?:date|decorate)="
     r"|merge\.(?:conflictstyle|ff|renamelimit|renames)=|pull\.ff=|push\.(?:autosetupremote|followtags)=|push\.default=(?i:current|nothing|simple)\Z"
     r"|rebase\.(?:autosquash|autostash|updaterefs)="
-    r"|remote\.(?:gh-resolved|glab-resolved|partialclonefilter|promisor|prune|skipdefaultupdate|skipfetchall|tagopt)="
+    r"|remote\.(?:gh|glab)-resolved=base\Z|remote\.(?:partialclonefilter|promisor|prune|skipdefaultupdate|skipfetchall|tagopt)="
     r"|remote\.fetch=[^:]*(?::refs/remotes/.*)?\Z"
     r").*",
     re.DOTALL,
