@@ -1,10 +1,11 @@
 """The way out: one command outside the sandbox, with the person's keys, after a question that says so. Played with real git."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from msgspec import Raw, json
 
 from hosts import this_host
 from opened import open_session as open_whole
+from processes import comes
 from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.agent.environment import Permissions
@@ -28,10 +30,14 @@ from ybs.security.paths import folder_index
 from ybs.security.policy.rules import VERBS, outside_rules
 from ybs.security.sandbox import bubblewrap as bubblewrap_sandbox
 from ybs.security.sandbox import choice
+from ybs.security.sandbox.launch import Launch
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook, call
 from ybs.tools.shell import leaving
+from ybs.tools.shell.leaving import Leaving
+from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.path_leases import WAIT_SECONDS
 
 __all__ = ["open_whole"]
 pytestmark = [
@@ -41,6 +47,7 @@ pytestmark = [
 ]
 both = pytest.mark.parametrize("make", [bubblewrap, landlock])
 WHO = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}  # fmt: skip
+BUSY = "a command, server, hook or tool that may change files here runs"
 OUT = Answer(is_allowed=True, is_outside=True)
 INSIDE = Answer(is_allowed=True)
 NO = Answer(is_allowed=False, reason="not this")
@@ -57,6 +64,7 @@ class Session:
         *,
         trust: bool = True,
         path: str = "",
+        servers: Mapping[str, Any] | None = None,
         **safety: Any,
     ) -> None:
         self.hook, self.project = RecordedHook(), project
@@ -65,6 +73,7 @@ class Session:
             | ({"PATH": path} if path else {})
         )
         overrides = {f"safety.{name}": value for name, value in safety.items()}
+        overrides |= {"mcpServers": servers} if servers else {}
         options = Options.of(project, {"host": host, "overrides": overrides, "trust": trust})
         self.environment = environment_of(options, load_settings(options))
         self.environment.sandbox.backend = make(project, home)
@@ -635,9 +644,78 @@ async def test_no_rule_counts_while_a_job_runs_in_the_background(open_session, w
     await session.run("sleep 30", background=True)
     session.answer = NO
     assert (await session.run("make", outside=True)).is_refused
-    assert "whatever job-1 writes" in session.questions[-1].warnings[-1]
+    assert "whatever runs here in the background writes" in session.questions[-1].warnings[-1]
     assert (await session.run("git commit -q -m x --allow-empty", outside=True)).is_refused
-    assert "job-1 runs in the background" in session.questions[-1].reason
+    assert session.questions[-1].reason.endswith(BUSY)
+
+
+async def test_no_rule_counts_while_a_server_runs_that_may_change_the_project(
+    open_session, work: Path
+) -> None:
+    loop = 'cd "$YBS_PROJECT_DIR" && [ -e main.py ] || exit; while :; do echo x > beat; sleep 0.05; done'
+    entry = {"command": "sh", "args": ["-c", loop], "project": "write"}
+    session = open_session(servers={"s": entry}, outside_sandbox=("git show *",))
+    session.answer = NO
+    starting = asyncio.create_task(session.environment.mcp.connections["s"].settled())
+    assert await comes((work / "beat").exists, 40)
+    assert (await session.run("git show --stat", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith(BUSY)
+    starting.cancel()
+
+
+@pytest.mark.parametrize("way", ["begun", "linked"])
+async def test_what_leaves_by_a_rule_is_looked_at_anew_before_it_starts(
+    open_session, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    session = open_session(outside_sandbox=("git add *",))
+    session.confirm = refuse
+    mark = CommandMark.new()
+
+    async def meanwhile(*_: object) -> None:
+        if way == "begun":
+            return await mark.begin(Launch((), {}, writable=(f"{work}/sub",)))
+        (work / "main.py").rename(tmp_path / "main.py")
+        return (work / "main.py").symlink_to(tmp_path / "main.py")
+
+    monkeypatch.setattr(session.hook, "before_change", meanwhile)
+    result = await session.run("git add main.py")
+    said = BUSY if way == "begun" else "main.py is found by a link"
+    assert result.is_refused
+    assert f"safety.outside_sandbox does not count by now: {said}" in result.output
+    mark.abandon()
+
+
+async def test_nothing_that_may_change_files_begins_while_git_that_left_by_a_rule_runs(
+    open_session, work: Path
+) -> None:
+    session, mark = open_session(), CommandMark.new()
+    async with Leaving("git status", work, session.environment.workspace).held():
+        beginning = asyncio.create_task(mark.begin(Launch((), {}, writable=(f"{work}/sub",))))
+        await asyncio.sleep(3 * WAIT_SECONDS)
+        assert not beginning.done()
+    await beginning
+    mark.abandon()
+
+
+async def test_what_was_said_to_load_nothing_is_not_started_where_it_does_by_then(
+    open_session, work: Path
+) -> None:
+    """A repository that is made after the answer would have the command find programs of the project."""
+    session = open_session()
+
+    async def confirm(question: Question) -> Answer:
+        session.questions.append(question)
+        git(work, "init", "-q", "--bare", "made.git")
+        return OUT
+
+    session.confirm = confirm
+    result = await session.run("git commit -q -m x --allow-empty", outside=True)
+    assert result.is_error
+    assert "since the question the command may load what lies in the project" in result.output
+    assert session.git("log", "--format=%s") == "first"
+    result = await session.run("git commit -q -m x --allow-empty", outside=True)
+    assert "outside the sandbox" in result.summary, "the question said so"
+    assert len(session.questions) == 2
 
 
 @pytest.mark.parametrize(
