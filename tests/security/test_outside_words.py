@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 from ybs.security.commands.wrappers import read
 from ybs.security.policy.rules import ACTIONS, OPTIONS, VERBS, options_of, outside_rules
 
-#: What takes a value: the next word of a text or the name of a new branch. Any word is one of these to git and gh.
-TAKING = {"-m", "--message", "-b", "-c", "--body", "--title", "--comments"}
+#: What of git takes a value: a text, or the name of a new branch.
+TAKING = {"-m", "--message", "-b", "-c"}
 _BEGINNINGS = [f"{program} {verb}" for program in ("git", "gh", "glab") for verb in sorted(VERBS[program])]  # fmt: skip
-_KNOWN = sorted({word for row in OPTIONS.values() for word in row.split()})
+
+
+def _options(beginning: str) -> set[str]:
+    return options_of(read(beginning).parts[0])
+
+
+_KNOWN = sorted({word for beginning in OPTIONS for word in _options(beginning)})
 _DASHED = st.sampled_from(_KNOWN) | st.from_regex(r"-[!-~]{0,9}", fullmatch=True)
 _JOINED = st.builds(str.__add__, st.sampled_from(_KNOWN), st.from_regex(r"=?[!-~]{1,6}", fullmatch=True))  # fmt: skip
 _WORDS = st.lists(_DASHED | _JOINED | st.text("ab./: -", max_size=6), max_size=6)
@@ -36,7 +42,7 @@ def test_no_word_that_begins_with_a_dash_is_covered_unless_it_is_named_or_in_the
     parts = read(join([*beginning.split(), action, *words])).parts
     if len(parts) != 1 or not rule.lets_out(parts[0]):
         return
-    left = [word for word in words if word[:1] == "-" and word not in OPTIONS[beginning].split()]
+    left = [word for word in words if word[:1] == "-" and word not in _options(beginning)]
     assert sorted(left) == sorted(set(left) & set(pattern.split()))
 
 
@@ -50,11 +56,11 @@ def test_no_joined_option_is_covered_whatever_stands_before_it(
 
 
 def _said_by_git() -> Iterator[tuple[str, str, str]]:
-    for beginning, options in OPTIONS.items():
+    for beginning in OPTIONS:
         program, verb = beginning.split()
         if program == "git" and (git := shutil.which("git")):
             done = subprocess.run([git, verb, "-h"], check=False, capture_output=True, text=True)
-            yield from ((verb, option, done.stdout) for option in options.split())
+            yield from ((verb, option, done.stdout) for option in _options(beginning))
 
 
 @pytest.mark.integration
@@ -67,8 +73,8 @@ def test_git_says_of_no_option_of_the_table_that_it_takes_a_value() -> None:
 
 
 def test_the_table_names_each_option_as_one_word_of_a_verb() -> None:
-    for beginning, options in OPTIONS.items():
+    for beginning in OPTIONS:
         program, verb = beginning.split()
         assert verb in VERBS[program]
-        for option in options.split():
+        for option in _options(beginning):
             assert re.fullmatch(r"--|-[A-Za-z]|-\d+|--[a-z]+(?:-[a-z]+)*", option), option

@@ -332,6 +332,7 @@ HELD_BY_A_RULE = (
     "gh pr create --repo evil/x --title a --body b",
     "gh pr create --repo=evil/x --title a --body b",
     "gh release create v1 way*",
+    "gh release create v1 main.py",
     "gh release upload v1 main.py",
     "gh repo clone a/b -- -c core.sshCommand=./x",
     "gh repo deploy-key add key.pub",

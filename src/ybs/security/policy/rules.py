@@ -44,33 +44,34 @@ _ACTIONS = """
 ACTIONS = frozenset(_ACTIONS.split())
 #: The options that a star stands for behind each verb, each word for itself. Whatever word follows, none makes the command name a file, a program, a host
 #: or another repository, and none takes a value but a text (`-m`, `--title`, `--body`) or a new branch's name (`-b`, `-c`). A text may follow where one is taken.
+#: One letter or number stands behind one dash, so that no two are joined, and all else behind two, without a value.
 OPTIONS = {
-    "git add": "-- --all --dry-run --update --verbose -A -n -u -v",
-    "git branch": "--all --delete --list --quiet --remotes --show-current --verbose -a -d -l -q -r -v",
-    "git checkout": "-- --quiet --track -b -q -t",
-    "git cherry-pick": "--abort --continue --no-edit --quit --signoff --skip -n -s",
-    "git clean": "-- --dry-run --quiet -d -n -q",
-    "git commit": "--all --allow-empty --amend --message --no-edit --no-verify --quiet --signoff --verbose -a -m -n -q -s -v",
-    "git diff": "-- --cached --name-only --name-status --patch --shortstat --staged --stat -p -w",
-    "git fetch": "--all --dry-run --prune --quiet --tags --verbose -p -q -t -v",
-    "git log": "-- --all --decorate --graph --name-only --name-status --oneline --patch --stat -p -1 -2 -3 -4 -5 -10 -20",
-    "git merge": "--abort --continue --ff-only --message --no-edit --no-ff --quiet --stat --verbose -m -q -v",
-    "git pull": "--all --ff-only --no-edit --no-rebase --prune --quiet --rebase --tags --verbose -p -q -r -t -v",
-    "git push": "--all --dry-run --follow-tags --no-verify --porcelain --quiet --set-upstream --tags --verbose -n -q -u -v",
-    "git rebase": "--abort --autostash --continue --no-verify --quiet --quit --skip --verbose -q -v",
-    "git reset": "-- --mixed --quiet --soft -q",
-    "git restore": "-- --quiet --staged -S -q",
-    "git revert": "--abort --continue --no-edit --quit --signoff --skip -n -s",
-    "git rm": "-- --cached --dry-run --quiet -n -q -r",
-    "git show": "-- --name-only --name-status --oneline --patch --stat -p -q -s",
-    "git stash": "--all --include-untracked --message --patch --quiet --staged -a -m -p -q -u",
-    "git status": "--branch --porcelain --short --verbose -b -s -v",
-    "git switch": "--quiet --track -c -q -t",
-    "git tag": "--annotate --list --message -a -l -m -n",
-    "gh issue": "--body --comments --title",
-    "gh pr": "--approve --body --comments --delete-branch --draft --fill --merge --name-only --rebase --request-changes --squash --title --watch",
-    "gh release": "--draft --generate-notes --prerelease",
-    "gh run": "--exit-status --failed --log --log-failed",
+    "git add": "- all dry-run update verbose A n u v",
+    "git branch": "all delete list quiet remotes show-current verbose a d l q r v",
+    "git checkout": "- quiet track b q t",
+    "git cherry-pick": "abort continue no-edit quit signoff skip n s",
+    "git clean": "- dry-run quiet d n q",
+    "git commit": "all allow-empty amend message no-edit no-verify quiet signoff verbose a m n q s v",
+    "git diff": "- cached name-only name-status patch shortstat staged stat p w",
+    "git fetch": "all dry-run prune quiet tags verbose p q t v",
+    "git log": "- all decorate graph name-only name-status oneline patch stat p 1 2 3 4 5 10 20",
+    "git merge": "abort continue ff-only message no-edit no-ff quiet stat verbose m q v",
+    "git pull": "all ff-only no-edit no-rebase prune quiet rebase tags verbose p q r t v",
+    "git push": "all dry-run follow-tags no-verify porcelain quiet set-upstream tags verbose n q u v",
+    "git rebase": "abort autostash continue no-verify quiet quit skip verbose q v",
+    "git reset": "- mixed quiet soft q",
+    "git restore": "- quiet staged S q",
+    "git revert": "abort continue no-edit quit signoff skip n s",
+    "git rm": "- cached dry-run quiet n q r",
+    "git show": "- name-only name-status oneline patch stat p q s",
+    "git stash": "all include-untracked message patch quiet staged a m p q u",
+    "git status": "branch porcelain short verbose b s v",
+    "git switch": "quiet track c q t",
+    "git tag": "annotate list message a l m n",
+    "gh issue": "body comments title",
+    "gh pr": "approve body comments delete-branch draft fill merge name-only rebase request-changes squash title watch",
+    "gh release": "draft generate-notes prerelease",
+    "gh run": "exit-status failed log log-failed",
 }
 _TAKING_TEXT = frozenset(("--body", "--message"))
 #: A text of several words that is neither an option nor an address, whatever a program takes it for.
@@ -210,9 +211,10 @@ def may_be_let_out(part: "Command") -> bool:
     return is_known and not is_more and not Rule("run_shell").hides(part)
 
 
-def options_of(part: "Command") -> list[str]:
+def options_of(part: "Command") -> set[str]:
     """Return the options that a star stands for in a command."""
-    return OPTIONS.get(" ".join(part.words[:2]), "").split()
+    names = OPTIONS.get(" ".join(part.words[:2]), "").split()
+    return {f"-{each}" if len(each) == 1 or each.isdigit() else f"--{each}" for each in names}
 
 
 def _is_data(word: str, *, has_texts: bool) -> bool:
