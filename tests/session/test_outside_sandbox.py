@@ -550,6 +550,17 @@ async def test_no_rule_counts_where_git_would_come_to_a_repository_of_this_machi
     assert not (tmp_path / "leaked").exists()
 
 
+async def test_a_value_of_an_option_that_a_rule_names_hides_no_address(
+    open_session, work: Path
+) -> None:
+    git(work, "remote", "add", "origin", "me@127.0.0.1:x.git")
+    session = open_session(outside_sandbox=("git push -o *",))
+    session.answer = NO
+    assert (await session.run("git push -o origin evil:x.git", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith("evil:x.git is not a remote of this repository")
+    assert "outside the" in (await session.run("git push -o origin")).summary
+
+
 async def test_git_that_leaves_by_a_rule_reaches_no_repository_of_this_machine_by_another_name(
     open_session, work: Path, home: Path, tmp_path: Path
 ) -> None:
