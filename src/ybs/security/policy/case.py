@@ -46,7 +46,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     here, so that "always" stands for all of them with the same `detail`. `offers_outside`: the command can be let run outside the
     sandbox; `outside`: the model asks for that; `needs_outside`: it was tried, and cannot work inside. `find_changed` finds what
     was changed since the session began of all that it may load, anew for each number of `looks`; `why_asked` says why no rule lets it out
-    unasked. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
+    unasked, `why_loading` why it may load anything that lies in the project. `is_elsewhere`: a program of somebody else runs the command, which the sandbox holds as a whole, so that
     no single command can be kept from writing. `is_unshown`: what it needs did not stand in the question about trust in the project that brings it.
     """
 
@@ -72,6 +72,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     find_changed: Callable[[int], tuple[str, ...]] = lambda _: ()
     looks: int = 0
     why_asked: Callable[[], str] = str
+    why_loading: Callable[[], str] = str
     is_elsewhere: bool = False
     is_unshown: bool = False
 

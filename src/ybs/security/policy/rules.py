@@ -44,25 +44,40 @@ _ACTIONS = """
     approve cancel checks close comment create diff edit list merge note ready rebase reopen rerun retry review run status trace update view watch
 """
 ACTIONS = frozenset(_ACTIONS.split())
-#: Options of `git` and of `gh` that a star stands for: they name no file, program (as of jq, which reads the variables) or repository. Behind those in `_TEXTS` a text follows.
-_OPTIONS = {
-    "git": lazy(
-        r"--(?:abort|all|allow-empty|amend|branch|cached|continue|decorate|delete|ff-only|follow-tags|graph|include-untracked|name-only|name-status"
-        r"|no-edit|no-ff|no-verify|oneline|patch|porcelain|prune|quiet|rebase|set-upstream|short|shortstat|show-current|signoff|staged|stat|tags"
-        r"|track|update|verbose|(?:author|date|format|max-count|message|pretty|since|until)=[^\n]*)?|-[aAbdlnpqruvwz]|-[aqsvn]*m|-\d+"
-    ),
-    "gh": lazy(
-        r"--(?:add-label|approve|assignee|base|comment|delete-branch|draft|fill|generate-notes|head|json|label|limit|log|log-failed|merge"
-        r"|request-changes|squash|state|watch|(?:body|notes|title)(?:=.*)?)|-[abBcdHlLmrstw]",
-        re.DOTALL,
-    ),
+#: The options that a star stands for behind each verb, each word for itself. Whatever word follows, none makes the command name a file, a program, a host
+#: or another repository, and none takes a value but a text (`-m`, `--title`, `--body`) or a new branch's name (`-b`, `-c`). A text may follow where one is taken.
+#: One letter or number stands behind one dash, so that no two are joined, and all else behind two, without a value.
+OPTIONS = {
+    "git add": "- all dry-run update verbose A n u v",
+    "git branch": "all delete list quiet remotes show-current verbose a d l q r v",
+    "git checkout": "- quiet track b q t",
+    "git cherry-pick": "abort continue no-edit quit signoff skip n s",
+    "git clean": "- dry-run quiet d n q",
+    "git commit": "all allow-empty amend message no-edit no-verify quiet signoff verbose a m n q s v",
+    "git diff": "- cached name-only name-status patch shortstat staged stat p w",
+    "git fetch": "all dry-run prune quiet tags verbose p q t v",
+    "git log": "- all decorate graph name-only name-status oneline patch stat p 1 2 3 4 5 10 20",
+    "git merge": "abort continue ff-only message no-edit no-ff quiet stat verbose m q v",
+    "git pull": "all ff-only no-edit no-rebase prune quiet rebase tags verbose p q r t v",
+    "git push": "all dry-run follow-tags no-verify porcelain quiet set-upstream tags verbose n q u v",
+    "git rebase": "abort autostash continue no-verify quiet quit skip verbose q v",
+    "git reset": "- mixed quiet soft q",
+    "git restore": "- quiet staged S q",
+    "git revert": "abort continue no-edit quit signoff skip n s",
+    "git rm": "- cached dry-run quiet n q r",
+    "git show": "- name-only name-status oneline patch stat p q s",
+    "git stash": "all include-untracked message patch quiet staged a m p q u",
+    "git status": "branch porcelain short verbose b s v",
+    "git switch": "quiet track c q t",
+    "git tag": "annotate list message a l m n",
+    "gh issue": "body comments title",
+    "gh pr": "approve body comments delete-branch draft fill merge name-only rebase request-changes squash title watch",
+    "gh release": "draft generate-notes prerelease",
+    "gh run": "exit-status failed log log-failed",
 }
-_OPTIONS["glab"] = _OPTIONS["gh"]
-_TEXTS = {
-    "git": (("commit", "merge", "tag"), lazy(r"-[aqsvn]*m|--message")),
-    "gh": (("issue", "pr", "release"), lazy(r"-[bt]|--(?:body|notes|title)")),
-}
-_TEXTS["glab"] = (("issue", "mr", "release"), _TEXTS["gh"][1])
+_TAKING_TEXT = frozenset(("--body", "--message"))
+#: A text of several words that is neither an option nor an address, whatever a program takes it for.
+_TEXT = lazy(r"(?!-)(?!\S*:/).*\s.*", re.DOTALL)
 #: A name of a branch, a commit or a file: no pattern, no address, and nothing that the shell or git makes more of.
 _NAME = lazy(r"(?![+-])(?!.*(?:://|@[^/]*:))[\w@%+=:,./^~-]*")
 #: What of a line stands in quotes in which the shell replaces nothing, and what it replaces elsewhere.
@@ -127,20 +142,20 @@ class Rule(Struct, frozen=True):
     def lets_out(self, part: "Command") -> bool:
         """Return whether the pattern covers one command outside the sandbox: all that its star stands for is data.
 
-        Those are texts, names, and options that name no file. What reaches another repository the rule has to name itself.
+        Each word is judged for itself, wherever it stands, so that nobody has to know which option takes which value: one that begins
+        with a dash is in the table of the verb, any other is a name or a text. What is more the rule has to name itself.
         """
-        named = (self.pattern or "").split()
         if not self.allows_part(part) or not may_be_let_out(part):
             return False
-        program = part.words[0]
-        verbs, text = _TEXTS[program]
-        has_text, is_text = part.words[1] in verbs, False
-        for word in part.words[1:]:
-            if not (is_text or _OPTIONS[program]().fullmatch(word) or _is_name(word)):
+        named = (self.pattern or "").split()
+        free = options_of(part)
+        has_texts = not _TAKING_TEXT.isdisjoint(free)
+        for word in part.words[2:]:
+            is_free = word in free if word[:1] == "-" else _is_data(word, has_texts=has_texts)
+            if not is_free:
                 if word not in named:
                     return False
                 named.remove(word)  # an option that comes again is another one
-            is_text = not is_text and has_text and bool(text().fullmatch(word))
         return True
 
     def hides(self, part: "Command") -> bool:
@@ -214,10 +229,18 @@ def _is_named(found: tuple[str, str], known: Sequence[tuple[str, str]]) -> bool:
     return any(name == found[0] and _is_like(value, found[1]) for name, value in known)
 
 
-def _is_name(word: str) -> bool:
+def options_of(part: "Command") -> set[str]:
+    """Return the options that a star stands for in a command."""
+    names = OPTIONS.get(" ".join(part.words[:2]), "").split()
+    return {f"-{each}" if len(each) == 1 or each.isdigit() else f"--{each}" for each in names}
+
+
+def _is_data(word: str, *, has_texts: bool) -> bool:
+    """Return whether a word is a name or, where a command `has_texts`, one, and leads nowhere else."""
     parts = re.split(r"[/=@,:]", word)
-    is_elsewhere = ELSEWHERE().search(word) or any(map(means_repository, parts))
-    return bool(_NAME().fullmatch(word)) and not is_elsewhere
+    is_name = bool(_NAME().fullmatch(word)) and not any(map(means_repository, parts))
+    is_text = has_texts and bool(_TEXT().fullmatch(word))
+    return (is_name or is_text) and not ELSEWHERE().search(word)
 
 
 def rule_of(text: str) -> Rule:

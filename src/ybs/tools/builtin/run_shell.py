@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from signal import SIGTERM
@@ -70,10 +71,11 @@ class RunShellArguments(Struct, frozen=True, kw_only=True):
 class OutsideArguments(RunShellArguments, frozen=True, kw_only=True):
     """Those of a call that runs outside the sandbox. No model can write them: the toolbox makes them once that was allowed.
 
-    `is_asked`: not by a rule.
+    `is_asked`: not by a rule. `why_loading` says why it may load what lies in the project, as the question had it.
     """
 
-    is_asked: bool = True
+    is_asked: bool
+    why_loading: Callable[[], str]
 
 
 class RunShell(BuiltInTool):
@@ -107,8 +109,12 @@ class RunShell(BuiltInTool):
         starter, in_background = self.workspace.shells.starter, _is_job(arguments)
         is_closed = starter.closes_network
 
+        @cache
+        def why_loading() -> str:
+            return self._leaving(arguments).why_loading()
+
         def find_changed(_: int) -> tuple[str, ...]:
-            return self._leaving(arguments.command, folder).changed()
+            return self._leaving(arguments).changed() if why_loading() else ()
 
         return Subject(
             command=arguments.command.strip(BLANKS),
@@ -120,17 +126,21 @@ class RunShell(BuiltInTool):
             offers_outside=starter.may_be_left and not in_background,
             outside=arguments.outside,
             find_changed=cache(find_changed),
-            why_asked=cache(lambda: self._leaving(arguments.command, folder).why_asked()),
+            why_asked=cache(lambda: self._leaving(arguments).why_asked()),
+            why_loading=why_loading,
         )
 
-    def _leaving(self, command: str, folder: Path) -> "Leaving":
+    def _leaving(self, arguments: RunShellArguments) -> "Leaving":
         from ybs.tools.shell.leaving import Leaving  # where something may run outside
 
-        return Leaving(command, folder, self.workspace)
+        return Leaving(arguments.command, self._folder(arguments), self.workspace)
 
-    def outside(self, arguments: RunShellArguments, *, is_asked: bool) -> OutsideArguments:
+    def outside(
+        self, arguments: RunShellArguments, subject: Subject, *, is_asked: bool
+    ) -> OutsideArguments:
         """Return the same call for outside the sandbox: the person, or their settings, let it run there."""
-        return OutsideArguments(**asdict(arguments), is_asked=is_asked)
+        given = asdict(arguments)
+        return OutsideArguments(**given, is_asked=is_asked, why_loading=subject.why_loading)
 
     def with_network(self, arguments: RunShellArguments) -> RunShellArguments:
         """Return the same call with the network open: the person gave it."""
@@ -204,7 +214,8 @@ class RunShell(BuiltInTool):
                 return await self._begin(arguments, live)
             overflow = self.workspace.shells.overflow(self._room)
             output = CommandOutput(self.workspace.max_output_chars, overflow=overflow)
-            return await self._finish(arguments, live, output, attempts)
+            async with self._held(arguments):
+                return await self._finish(arguments, live, output, attempts)
         except OSError as error:
             raise ToolError(
                 f"The command could not be started: {error.strerror or error}"
@@ -254,19 +265,28 @@ class RunShell(BuiltInTool):
             return self._handed_over(job)
         return await self._remarked(told(ended), arguments, read_only=read_only)
 
+    def _held(self, arguments: RunShellArguments) -> AbstractAsyncContextManager[None]:
+        by_rule = isinstance(arguments, OutsideArguments) and not arguments.is_asked
+        return self._leaving(arguments).held() if by_rule else nullcontext()
+
     async def _prepared(
         self, arguments: RunShellArguments, folder: Path, *, read_only: bool
     ) -> "tuple[Launch, CommandMark]":
-        """Say how the command is started: outside as in the person's own shell only where the question named what it may load."""
+        """Say how the command is started: outside as in the person's own shell only where the question named what it may load.
+
+        Raises ToolError where it may load something by now, and the question said that it does not.
+        """
         shells, command = self.workspace.shells, arguments.command
         if not isinstance(arguments, OutsideArguments):
             network = arguments.network
             return shells.prepare(command, folder, network=network, read_only=read_only)
         is_asked = arguments.is_asked
-        why = (
-            await asyncio.to_thread(self._leaving(command, folder).why_loading) if is_asked else ""
-        )
-        return shells.prepare_outside(command, is_asked=is_asked, loads_project=bool(why))
+        loads_project = is_asked and bool(await asyncio.to_thread(arguments.why_loading))
+        if is_asked and not loads_project:
+            leaving = self._leaving(arguments)
+            if why := await asyncio.to_thread(leaving.why_loading):
+                raise ToolError(f"Nothing was run: since the question the command may load what lies in the project ({why}). Call it again, and the person is asked with that")  # fmt: skip
+        return shells.prepare_outside(command, is_asked=is_asked, loads_project=loads_project)
 
     async def _begin(self, arguments: RunShellArguments, live: "OutputWindow") -> ToolOutput:
         jobs = self.workspace.shells.jobs

@@ -25,7 +25,7 @@ from ybs.core.decoding import from_json
 from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
-from ybs.security.policy.policy import Subject
+from ybs.security.policy.case import Subject
 from ybs.tools.external.finding import ToolCandidate, candidates, names_of, own_names
 from ybs.tools.external.program import Program, ProgramResult, ProgramRun, run
 from ybs.tools.foreign import BehindChecks

@@ -3,14 +3,18 @@
 Only `git`, `gh` and `glab` leave by a rule, and only where it is known that they load nothing which a command in the sandbox or a
 tool could have changed: in a repository that was there before the session, whose settings start no program, without hooks. All
 else may load any file of the project, and no time or content of files says for certain that none was changed (ADR 53).
+
+They look and run while the folders are lent to them, as an editor's file is: nothing in a sandbox that may change files there runs then.
 """
 
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR
 
+from ybs.core.errors import Refused
 from ybs.security.commands.options import operands_of
 from ybs.security.commands.wrappers import read
 from ybs.security.paths.folder_index import index_of
@@ -20,8 +24,9 @@ from ybs.security.paths.path_text import spelled
 from ybs.security.paths.persons import named_by_settings
 from ybs.security.paths.repository import Repository, check_plain, find_repository, number_of
 from ybs.security.paths.roots import Roots
-from ybs.security.policy.rules import may_be_let_out
+from ybs.security.policy.rules import may_be_let_out, options_of
 from ybs.security.sandbox.choice import has_bubblewrap
+from ybs.tools.shell.path_leases import lent, may_change
 from ybs.tools.workspace import Workspace
 
 #: Programs that git's settings start with words, and that load no file of the folder which they run in; without words none of any name does.
@@ -38,6 +43,7 @@ _LEADING = (
 )
 #: What of git's own folder says something to programs that ask it.
 _SAID = frozenset(("HEAD", "config", "hooks", "packed-refs", "refs"))
+_BUSY = "a command, server, hook or tool that may change files here runs"
 #: The clock of a file system goes in steps.
 _STEP_NS = 20_000_000
 
@@ -48,27 +54,33 @@ class Leaving:
     def __init__(self, command: str, folder: Path, workspace: Workspace) -> None:
         self._parts, self._folder, self._workspace = read(command).parts, folder, workspace
         self._roots = workspace.roots
+        self._tops = [str(root) for root in self._roots.folders]
 
     def why_asked(self) -> str:
         """Return why no rule lets it out; empty where one may."""
-        jobs = (f"{job} runs in the background" for job in self._workspace.shells.running_jobs)
-        return self.why_loading() or next(jobs, "") or next(self._by_words(), "")
+        is_busy = may_change(*self._tops)
+        return self.why_loading() or (_BUSY if is_busy else "") or next(self._by_words(), "")
+
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Keep all that may change files here from it while the command runs by a rule alone, and look anew before it does. Raises Refused."""
+        with lent(*self._tops) as is_still:
+            why = await asyncio.to_thread(self.why_asked) if is_still else _BUSY
+            if why:
+                raise Refused(f"safety.outside_sandbox does not count by now: {why}. Nothing was run; the person is asked about it if you call it again")  # fmt: skip
+            yield
 
     def changed(self) -> tuple[str, ...]:
         """Return what was changed since the session began of all that it may load, as it is shown to the person: each file, and folders with a `/` behind.
 
         A folder is named where it was made or moved, or something in it was made, moved or removed; alone where nothing in it is as it was.
         It goes by what the system notes of a file (`st_ctime`), which no program can set. That helps who is asked, and decides
-        nothing: a file system in memory notes no write by a mapping. A job could change all that is looked at.
+        nothing: a file system in memory notes no write by a mapping. What runs in the background could change all that is looked at.
         """
-        if not self.why_loading():
-            return ()
         since, roots = self._workspace.since_ns - _STEP_NS, self._roots
-        jobs = (f"whatever {job} writes" for job in self._workspace.shells.running_jobs)
-        found = (
-            each for root in roots.folders for each in _changed_below(str(root), since).items()
-        )
-        return (*jobs, *(spelled(f"{roots.show(Path(path))}{end}") for path, end in found))
+        more = ("whatever runs here in the background writes",) * may_change(*self._tops)
+        found = (each for top in self._tops for each in _changed_below(top, since).items())
+        return (*more, *(spelled(f"{roots.show(Path(path))}{end}") for path, end in found))
 
     def why_loading(self) -> str:
         """Return why it may load what lies in the project; empty where it is known to load nothing of it, if it finds no programs there (`Shells.prepare_outside`)."""
@@ -87,9 +99,14 @@ class Leaving:
     def _by_words(self) -> Iterator[str]:
         """Yield words that lead to another repository, to a file for others, or elsewhere by a link."""
         remotes = remotes_of(find_repository(self._folder).config_files)
-        for words in (part.words for part in self._parts):
+        for part in self._parts:
+            words = part.words
             if words[0] == "git" and words[1] in _REACH:
-                others = (word for word in operands_of(words)[1:2] if word not in remotes)
+                _, *operands = operands_of(words)
+                # The first may be the value of an option that a rule names, and another one the repository.
+                is_known = {w for w in words if w[:1] == "-"}.issubset(options_of(part))
+                reached = [*operands[:1], *(w for w in operands[1:] if ":" in w and not is_known)]
+                others = (word for word in reached if word not in remotes)
                 yield from (f"{word} is not a remote of this repository" for word in others)
             for word in words[2:]:
                 path = self._folder / word

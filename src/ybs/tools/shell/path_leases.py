@@ -66,17 +66,22 @@ def note_ended(mark: Hashable) -> None:
 
 
 @contextmanager
-def lent(path: str) -> Generator[bool]:
-    """Yield whether no command in a sandbox may change what a path leads to; then none begins before this ends."""
+def lent(*paths: str) -> Generator[bool]:
+    """Yield whether no command in a sandbox may change what paths lead to, or what lies below them; then none begins before this ends."""
     with _lock:
-        is_still = not any(_meets((path,), each.folders) for each in _running.values())
+        is_still = not any(_meets(paths, each.folders) for each in _running.values())
         if is_still:
-            _leased.append(path)
+            _leased.extend(paths)
     try:
         yield is_still
     finally:
         if is_still:
-            _leased.remove(path)
+            _give_back(paths)
+
+
+def may_change(*paths: str) -> bool:
+    """Return whether a command that runs may change what paths lead to, or what lies below them."""
+    return bool(_changing(paths))
 
 
 @asynccontextmanager
@@ -111,13 +116,18 @@ async def _end(
     if work is not None:
         await asyncio.wait({work})
         await asyncio.to_thread(_resume_all, taken)
+    _give_back(paths)
+
+
+def _give_back(paths: Iterable[str]) -> None:
     with _lock:
         for path in paths:
             _leased.remove(path)
 
 
 def _meets(paths: Iterable[str], folders: Iterable[str]) -> bool:
-    return any(lies_in(path, folder) for folder in folders for path in paths)
+    pairs = ((path, folder) for folder in folders for path in paths)
+    return any(lies_in(path, folder) or lies_in(folder, path) for path, folder in pairs)
 
 
 def _changing(paths: Collection[str]) -> list[_Command]:
