@@ -284,7 +284,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "frontends": 21,
     "providers": 7,
-    "security": 26,
+    "security": 27,
     "session": 7,
     "tools": 39,
     "transcripts": 1,

