@@ -46,7 +46,7 @@ _ACTIONS = """
 ACTIONS = frozenset(_ACTIONS.split())
 #: The options that a star stands for behind each verb, each word for itself. Whatever word follows, none makes the command name a file, a program, a host
 #: or another repository, and none takes a value but a text (`-m`, `--title`, `--body`) or a new branch's name (`-b`, `-c`). A text may follow where one is taken.
-#: One letter or number stands behind one dash, so that no two are joined, and all else behind two, without a value.
+#: One letter or number stands behind one dash, and letters of one verb also joined (`-am`); all else behind two, without a value.
 OPTIONS = {
     "git add": "- all dry-run update verbose A n u v",
     "git branch": "all delete list quiet remotes show-current verbose a d l q r v",
@@ -151,7 +151,8 @@ class Rule(Struct, frozen=True):
         free = options_of(part)
         has_texts = not _TAKING_TEXT.isdisjoint(free)
         for word in part.words[2:]:
-            is_free = word in free if word[:1] == "-" else _is_data(word, has_texts=has_texts)
+            is_option = word[:1] == "-"
+            is_free = _is_free(word, free) if is_option else _is_data(word, has_texts=has_texts)
             if not is_free:
                 if word not in named:
                     return False
@@ -233,6 +234,12 @@ def options_of(part: "Command") -> set[str]:
     """Return the options that a star stands for in a command."""
     names = OPTIONS.get(" ".join(part.words[:2]), "").split()
     return {f"-{each}" if len(each) == 1 or each.isdigit() else f"--{each}" for each in names}
+
+
+def _is_free(word: str, free: set[str]) -> bool:
+    """Return whether a word is one of the options that a star stands for, or letters of them."""
+    is_joined = word[1:].isalpha() and all(f"-{letter}" in free for letter in word[1:])
+    return word in free or is_joined
 
 
 def _is_data(word: str, *, has_texts: bool) -> bool:
