@@ -3,7 +3,13 @@
 from rows import every_row
 from ybs.security.commands.command import Command
 from ybs.security.commands.wrappers import read
-from ybs.security.policy.command_case import rules_in, scope_of, scopes_of, why_never
+from ybs.security.policy.command_case import (
+    from_its_folder,
+    rules_in,
+    scope_of,
+    scopes_of,
+    why_never,
+)
 
 
 @every_row(
@@ -214,6 +220,22 @@ def test_an_exact_command_can_be_remembered(text: str):
 )
 def test_only_scopes_are_read_back(text: str):
     assert rules_in(text) == []
+
+
+@every_row(
+    ("text", "read"),
+    [
+        ("cd /p/app && make", "cd . && make"),
+        ("cd /p/app/ && make; cd /p/app && x", "cd . && make; cd /p/app && x"),
+        ("cd '/p/app/a b' && make", "cd 'a b' && make"),
+        ('cd "/p/app/x/" && make', "cd x && make"),
+        *((each, each) for each in ("cd /p && x", "cd /p/apps && x", "cd /p/app/../x && y")),
+        *((each, each) for each in ("cd /p/app; x", "cd '/p/app'x && y", "cd /p/$X && y", "(cd /p/app && x)")),
+    ],
+)  # fmt: skip
+def test_a_folder_is_named_from_where_the_command_runs(text: str, read: str):
+    assert from_its_folder(text, "/p/app") == read
+    assert from_its_folder(text, "") == text
 
 
 def test_what_writes_elsewhere_or_names_no_program_has_no_scope():

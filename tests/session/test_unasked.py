@@ -146,10 +146,11 @@ async def test_always_stands_for_the_program(open_session, make, project: Path) 
     session = open_session(make)
     (project / "sub").mkdir()  # in the reduced sandbox nothing can be made at the top
     session.answer = Answer(is_allowed=True, is_for_session=True)
-    for command in ("touch sub/new", "touch sub/new", "cd . && touch sub/other"):
+    whole = f"cd {project}"
+    for command in ("touch sub/new", "cd . && touch sub/other", f"{whole} && touch sub/new"):
         assert not (await session.run(command)).is_error
     assert [each.grant for each in session.questions] == ["run_shell(touch *)"]
-    for command in ("cd sub && touch one", "cd sub && touch two"):
+    for command in ("cd sub && touch one", f"{whole}/sub && touch two", "cd sub && touch two"):
         assert not (await session.run(command)).is_error
     assert not (await session.run("touch three", working_dir="sub")).is_error
     assert [each.grant for each in session.questions[1:]] == ["run_shell(touch *) in sub"]

@@ -37,7 +37,7 @@ class Subject(Struct, frozen=True, kw_only=True):
 
     `named`: the same paths in every spelling, for the rules that deny or ask.
     `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
-    or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it.
+    or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it; `place`: the whole path of that folder, or of the project's own.
     `detail` tells calls apart that the rest does not, in words of ybs's own.
     `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be permanently lost.
@@ -56,6 +56,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     is_seen: bool = False
     autorun_part: str = ""
     folder: str = ""
+    place: str = ""
     detail: str = ""
     network: bool = False
     offers_network: bool = False
@@ -109,9 +110,9 @@ class Case:
 
     def _read_commands(self, safety: SafetySettings) -> None:
         # Loaded here: the first request of a session needs none of it.
-        from ybs.security.policy.command_case import CommandCase, commands_in
+        from ybs.security.policy.command_case import CommandCase, commands_in, from_its_folder
 
-        given = self.subject.command
+        given = self.subject.command and from_its_folder(self.subject.command, self.subject.place)
         for text in [given] if given else commands_in(bytes(self.call.arguments)):
             command = CommandCase(text, safety, network=self.wants_network)
             self.blocked = self.blocked or command.blocked

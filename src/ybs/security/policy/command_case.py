@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from posixpath import normpath
+from shlex import quote
 from typing import Any
 from unicodedata import name as name_of
 from unicodedata import normalize
@@ -33,6 +34,8 @@ _HARMLESS = words_in("basename cat cd cmp comm cut df dirname du echo false grep
 _ENTERS = lazy(
     r"""\s*cd[ \t]+(?:[\w./:=,@%+-]+|'[^']*'|"[^"$`\\]*")[ \t]*&&(?:[^;\n|\\'"]|'[^']*'|"[^"\\]*"|\|(?!\|))*"""
 )
+#: The folder that a line enters by its whole path.
+_ENTERS_WHOLE = lazy(r"""cd[ \t]+(?:'(/[^']*)'|"(/[^"$`\\]*)"|(/[\w./:=,@%+-]*))(?=[ \t]*&&)""")
 #: Programs that run others in so many ways that nothing is remembered about them.
 _NEVER = words_in(
     "env xargs find fd eval exec source . command builtin trap alias sudo doas su ssh nohup timeout time watch"
@@ -116,6 +119,16 @@ def scope_of(part: Command, *, network: bool = False) -> str:
         return ""
     star = [] if words[:size] == words and options.takes_targets(words) else ["*"]
     return " ".join([*sets, *words[:size], *star])
+
+
+def from_its_folder(command: str, folder: str) -> str:
+    """Return a command that begins by entering the folder it runs in, or one in that, by its whole path with that path from there: `cd . && make`."""
+    if found := _ENTERS_WHOLE().match(command):
+        path = found[1] or found[2] or found[3]
+        is_inside = folder != "" and f"{path}/".startswith(f"{folder}/")
+        if is_inside and ".." not in path.split("/"):
+            return f"cd {quote(normpath(path[len(folder) + 1 :] or '.'))}{command[found.end() :]}"
+    return command
 
 
 def entered(reading: Reading) -> str:

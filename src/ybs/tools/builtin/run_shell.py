@@ -120,6 +120,7 @@ class RunShell(BuiltInTool):
             command=arguments.command.strip(BLANKS),
             destroys=loss(arguments.command, folder, self.workspace),
             folder="" if folder == roots.folder else roots.show(folder),
+            place=str(folder),
             network=arguments.network and is_closed,
             offers_network=is_closed and not arguments.network,
             in_background=in_background,
