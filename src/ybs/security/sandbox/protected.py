@@ -57,9 +57,11 @@ def held(host: Host, root: str) -> list[str]:
     """
     found = index_of(root).look()
     named = (path for path in named_in(host, root, found) if os.path.lexists(path))
-    run = (*sourced(found.held, root, str(host.home)), *run_in_project(host, root))
-    made = {path for path in run if any(map(is_bulk_name, path[len(root) + 1 :].split("/")[:-1]))}
-    kept = {*ways(found.held, root), *named} - made
+    kept = {*ways(found.held, root), *named}
+    folders = {path: path[len(root) + 1 :].split("/")[:-1] for path in kept}
+    if made := {path for path, names in folders.items() if any(map(is_bulk_name, names))}:
+        run = (*sourced(found.held, root, str(host.home)), *run_in_project(host, root))
+        kept -= made.intersection(run)
     return sorted(path for path in kept if kept.isdisjoint(above(path, root)))
 
 
