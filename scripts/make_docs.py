@@ -94,7 +94,7 @@ Best in a variable: `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, or the one that `prov
 
 A layer that names another provider takes back the model, endpoint and key of the layers below, for they were the other
 provider's. A layer that only changes `llm.endpoint` takes back the key: set both together. The same holds for
-`providers.NAME.endpoint`.
+`providers.NAME.endpoint`, and for an address in a variable (`OPENAI_BASE_URL`): `llm.api_key` does not go there.
 
 The key in a provider's variable belongs to the provider's own address. It goes to another one only where both were named together: by a variable
 beside it (`OPENAI_BASE_URL`), or by `llm.provider` and `llm.endpoint` in one file, in options (`--provider openai --endpoint URL`) or in

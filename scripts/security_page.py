@@ -209,7 +209,7 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
   that, and folders that can be entered and not listed.
 - If more has changed by the time you answer, or if the question only offered this way, you are asked again with the list.
 - Where it names nothing, because `git`, `gh` or `glab` loads nothing of the project (judged as for a rule), the command finds no program, editor or pager
-  there either, whatever your `PATH` says.
+  there either, whatever your `PATH` says. It is not started where by then it may load some of the project.
 
 **Rules (`safety.outside_sandbox`)** (`tests/session/test_outside_sandbox.py`):
 
@@ -218,15 +218,19 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
   ([ADR 53](adr/0053-only-git-leaves-the-sandbox-by-a-rule.md)).
 - A rule covers a command only where it is understood and the shell replaces nothing in it (no pattern, variable or `~`). Each part of it has to be named, or
   all of it by a rule without a star that is the very command. A star covers no redirections (`tests/security/test_command_case.py`).
-- Its star stands for texts, names and options that name no file and no program. A program of jq counts as one: a rule that itself names `--jq` lets out what
-  jq prints of your variables.
-- It never stands for a path outside the folder, one that a link leads to, a pattern (`*.txt`), an address or another repository (`-R`); for `gh` and `glab`
-  it does not stand for a file either. `git push` and the like take the name of a remote.
-- A rule counts at the top of the repository that was there when the session's first line was written, and not while a job runs in the background.
-- It does not count where a hook, another repository, or a program of your git settings that may load a file is set up, nor where the repository's own
+- Its star stands for names, for texts of several words, and for the options of a short table for each verb, none of which names a file, a program, a host or
+  a repository (`tests/security/test_outside_words.py`).
+- Each word is judged by itself: one that begins with a dash has to stand in that table (letters also joined, `-am`), or in the rule as it is, wherever it
+  stands. A rule that itself names `--jq` lets out what jq prints of your variables.
+- The star never stands for a path outside the folder, one that a link leads to, a pattern (`*.txt`), an address or, where the rule does not itself name `-R`,
+  another repository; for `gh` and `glab` it does not stand for a file either. `git push` and the like take the name of a remote.
+- A rule counts at the top of the repository that was there when the session's first line was written, and not while a command, server, hook or tool in a
+  sandbox runs that may change files of the project.
+- None of these begins before the command that leaves by a rule has ended, and all that is said here is checked again right before that starts.
+- A rule does not count where a hook, another repository, or a program of your git settings that may load a file is set up, nor where the repository's own
   settings hold anything but known harmless keys (`tests/security/test_git_settings.py`).
-- Nor does it where git's own folder holds a link that git could write through, or other repositories or names of any (`modules`, `remotes`, `alternates`), or
-  where an operation, such as a rebase, was under way when the session began.
+- Nor does it where git's own folder holds what is not git's (`glab-cli`), a link that git could write through, or other repositories or names of any
+  (`modules`, `remotes`, `alternates`), or where an operation, such as a rebase, was under way when the session began.
 - git finds no program in the project then. It is told which repository is meant and looks for none, and reaches remotes over the network alone
   (`GIT_ALLOW_PROTOCOL`): a remote on this machine, whose hooks would run, is asked about.
 
@@ -235,8 +239,10 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 - A command outside does what your shell can do, with what the model wrote. Tests, builds and hooks run files which no command names, and not all of them can
   be found for the question.
 - A file system in memory (tmpfs) notes no write by a mapping. What a job or another session changes after your answer is not seen.
-- A rule looks at the jobs of its own session. Another session that works in the same project at that moment is as an editor of yours: it could exchange a
-  folder for a link while `git` reads or writes there.
+- A rule looks at what runs in this process of ybs. Another process that works in the same project, and servers, hooks and tools of yours outside the sandbox,
+  count as an editor of yours: they could exchange a folder for a link while `git` reads or writes there.
+- An option that a rule itself names counts with any name as its value: `git commit -F *` lets out the content of any file of the project, and
+  `gh pr list -R *` reaches any repository.
 - A repository that an earlier session made, and what an earlier session changed, count as yours.
 - `git push` sends what the model committed.
 
@@ -248,16 +254,22 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 - A session's grants live in memory (`tests/security/test_cases_policy.py`).
 - A star in a rule or grant covers no other program and no other target, except in a rule of yours for a program that runs others (`xargs *`)
   (`tests/security/test_rules.py`, `tests/security/test_goals.py`).
-- Nor does a star cover a pattern of the shell that a file's name could turn into an option: `*`, `*.py`, `-*`. It covers `./*`, and patterns behind `--`
+- What a rule names is compared word by word (`make deploy-check *` covers no target `deploy`), and the value of an option that runs a program has to be the
+  one in the rule (`rg --pre=./x *`) (`tests/security/test_rules.py`).
+- A star does not cover a pattern of the shell that a file's name could turn into an option: `*`, `*.py`, `-*`. It covers `./*`, and patterns behind `--`
   (`tests/security/test_rules.py`).
 - A rule that denies or asks, and the `"if"` of a hook, mean each command of a line whatever options it has, in ybs's form (`git push *`) and in Claude Code's
   (`git push:*`) (`tests/security/test_rules.py`, `tests/session/test_user_hooks.py`).
+- In such a rule a word that is known only when the command runs (`$X`, `{a,b}`, a pattern of the shell) counts as any word that it may become, as an option
+  too where no `--` stands before it (`tests/security/test_rules.py`).
+- Where the rules that are kept for a project cannot be read, some of them may deny: no call is allowed unasked then in any mode, `bypass` included
+  (`tests/security/test_policy_rules.py`).
 - A grant, or a rule with a star, for a command counts in one folder, also where the command goes there with `cd` (`cd x && make`). A line that moves in another
   way is remembered as it stands (`tests/security/test_grants.py`).
 - With the network "always" stores the command as it stands. It has a star only for programs that install by settings of the project or of yours:
   `pip install *`, `npm ci *`, `cargo build *`, `go mod *` (`tests/security/test_scopes.py`, `tests/session/test_network.py`).
-- That star covers names of packages (npm's `user/repo` is one), and no address and no option such as `--proxy`, `--index` or `--registry`
-  (`tests/security/test_scopes.py`).
+- That star covers names of packages (npm's `user/repo` is one), and no address and no option such as `--proxy`, `--index` or `--registry`, nor a command that
+  another one is piped into (`tests/security/test_scopes.py`).
 - A question in the terminal leaves out no line of what is asked about. Only where a file's change is longer than the screen does it count the lines in the
   middle, which Ctrl-O shows (`tests/frontends/terminal/drawing/test_diffs.py`).
 - A question shows all of a command, with long gaps counted, except secrets of your own environment, settings and key file, and tokens of published formats
@@ -279,12 +291,15 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 
 ### Not promised: questions and rules
 
-- Blocked commands, and the questions about what destroys, go by reading the command. They are a seat belt against mistakes, not a boundary: `x=/; rm -rf $x`
-  passes, and `git checkout README` is taken for a branch. The sandbox is the boundary.
+- Blocked commands, and the questions about what destroys, go by reading the command. They are a seat belt against mistakes, not a boundary:
+  `x=$(printf /); rm -rf $x` is not recognised as blocked, and `git checkout README` is taken for a branch. The sandbox is the boundary.
 - A rule of yours without a star that is the very command covers it in the sandbox whatever the shell makes of it (`rm ?`, `rm $X`).
 - A token of 100 characters or fewer that a model makes up hides its own characters in a question, without a count.
 - A folder that a line enters by `cd` is the name that it gives: where that is a link of the project, the grant goes with the link.
-- A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too.
+- A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too, and `rm -rf *` means
+  `rm "$tmp"`, which may hold an option, but not `rm -- "$tmp"`.
+- Such a rule goes by the words of a line. An alias of git counts by its own name. A program and its verb in one variable whose text the line does not set,
+  and what a program runs that ybs does not know, are not seen.
 - What an interpreter, a build or a script removes is not seen. It is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - The star of a rule goes by the names of options and by a table of programs. It covers a way to another program or address that neither knows
   (`pandoc --filter`, `rustc -Clinker=`, a shortened option such as `pip install --prox HOST`, `\!` in SQL), which runs in the sandbox.
@@ -346,6 +361,8 @@ dangerous read-only, and what a command changed of the rest is named right after
 - **Sourced files**: those that a held file at the top of the project sources (`.envrc`, `.exrc`, `.tmuxinator.yml`, …), with those that they source in turn,
   and what `.envrc` and these run, in any spelling that the reading of commands knows. Of a pattern (`. env.d/*.sh`) it is the whole folder
   (`tests/security/test_targets.py`).
+- **Where there is too much to read**, all of the project is held: a sourced file of more than 4 MB, settings of git of more than 1 MB in a file, 500 files,
+  or 5,000 characters in a command (`tests/security/test_targets.py`, `tests/security/test_git_settings.py`).
 - **Your `PATH`**: in a folder of the project that stands in it, a name of a program from elsewhere (`bin/git`) (`tests/security/test_targets.py`).
 - **The home folder as the project**: hidden files, `~/Library`, `~/Applications`, `~/snap`, files where `PATH` leads to, and each executable file
   (`tests/security/test_paths.py`, `tests/security/test_autorun.py`, `tests/security/test_targets.py`).
@@ -389,15 +406,14 @@ dangerous read-only, and what a command changed of the rest is named right after
 - A `.git` that is missing can be made; you are told of it.
 - Not held: what a hook of git's own starts by its text (`exec ./scripts/lint`), what a task of an editor or a manager of hooks starts, what a script that
   `.envrc` runs starts in turn, and `.env` where your own shell reads it in each folder.
-- Of git's settings ybs reads a bounded part (a million bytes of a file, 50 included files). What is named behind that is not asked about; no rule of
-  `safety.outside_sandbox` counts then.
+- Of the files that `.envrc` sources, with those that they source in turn, the first hundred are followed.
 
 **Programs and startup files of yours:**
 
 - Of a program of yours that lies in the project, the files that your settings name are asked about and held, and not what those import, nor what a program
   finds in a folder that it is given (`uv run NAME`, `npx .`, `run-parts`).
-- What a startup file of yours loads is found by whole paths in its own text, and not what such a file loads in turn. In other settings than startup files of
-  shells and files at the top of your home folder (`~/.config/nvim/init.lua`) no paths are looked for.
+- What a startup file of yours loads is found by whole paths in the first 256 kB of its own text, and not what such a file loads in turn. In other settings
+  than startup files of shells and files at the top of your home folder (`~/.config/nvim/init.lua`) no paths are looked for.
 - Links of your home folder that you make while ybs runs count from its next start on.
 - A program of your `PATH` that is a link into a project (`npm link`) is your program, and runs as such.
 
@@ -425,6 +441,7 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
   (`tests/config/test_editables.py`, `tests/security/test_own_code.py`).
 - Once the session begins, nothing more is loaded from other folders of that kind on Python's path (`PYTHONPATH`, an editable install of the project, the
   folder in which `python -m ybs` is started).
+- A plug-in that is not installed as editable loads nothing from the folder of one that is (`tests/config/test_editables.py`).
 - A module or package `sitecustomize`, `usercustomize` or `apport_python_hook` (which Debian's Python looks for) in a folder of `PYTHONPATH` or of an editable
   install: file tools ask before they write one, and one that a command makes is named (`tests/security/test_folder_index.py`).
 - ybs's own packages, and what Python runs at each start (`*.pth`), become files of their own before a session begins where an installer linked them from
@@ -480,17 +497,22 @@ Held by `tests/security/test_planted_programs.py`, where no other test is named:
 
 For its own purposes ybs uses git without running anything that a repository names.
 
-- It runs no hook, filter, pager, helper or alias (`tests/git/test_client.py`, `tests/git/test_moves.py`).
-- It runs in a sandbox with the project, git's own folders and nothing else (`tests/git/test_sandbox.py`).
+- It runs no hook, filter, pager, helper or alias: git itself lists the repository's settings, and each one that is not known to be harmless is overridden
+  (`tests/git/test_client.py`, `tests/git/test_moves.py`).
+- It runs in a sandbox with the project, git's own folders and nothing else (`tests/git/test_sandbox.py`), from the moment on that the sandbox is on
+  (`tests/commands/test_sandbox.py`).
 - ybs puts files in place by itself, by a walk that follows no link (`tests/git/test_checkout.py`), and writes through no link in git's own folder, which
   others than git might have put there (`tests/security/test_git_races.py`).
 - What each turn changed is committed only in a repository that was there before the session's first change. New files that hold keys by their name (`.env`,
   `*.pem`) are left out (`tests/git/test_committer.py`).
+- Hooks of the repository that check such a commit run once you agreed to them, which covers every byte of their files. One that is larger than 200 MB does
+  not run (`tests/git/test_hooks.py`).
 - A clone of a plugin or of a project of chats is made outside of the sandbox, as it needs the network, without any of your settings of git: no hook, filter,
   helper or submodule (`tests/frontends/gateway/test_clones.py`).
 
 ### Not promised: git
 
+- With the sandbox off, ybs's own git has none either: only the overrides hold then.
 - git cannot commit in the sandbox, for `.git` is read-only there. The question about such a command says so and offers the way out.
 - With Landlock and on macOS a command that swaps folders for links at the right moment can have ybs's own git look at sizes, times and the text of links
   outside of the project.
@@ -518,6 +540,9 @@ take code from there (`python -m`, `npx`, `./x`).
   (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
 - Where they cannot be paused (without bubblewrap), a hook after a call does not run, and you are told. One with `"async": true` never runs beside such a job,
   and the next command that may change files waits for it (`tests/session/test_user_hooks.py`).
+- Of an MCP server's words, only what it says of its tools reaches a model unasked, as that was approved. Its `instructions`, and what it says of its prompts
+  and resources, do not (`tests/session/test_mcp.py`).
+- Where the file of what was approved cannot be read, no tool of any server is used until you delete it (`tests/tools/mcp/test_pins.py`).
 - Hooks around calls, and the naming of files that run later, hold in sessions, `ybs mcp serve` and `ybs tool call` alike
   (`tests/frontends/mcp_server/test_server.py`, `tests/frontends/subcommands/test_tools.py`, `tests/test_architecture.py`).
 - Your own hooks run outside the sandbox unless they say `"sandbox": true`; those of a trusted project run in it
@@ -526,9 +551,9 @@ take code from there (`python -m`, `npx`, `./x`).
   (`tests/session/test_user_hooks.py`).
 - No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
   (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
-- A link that lies where a project, a command or a server may write is followed for no program in the sandbox, whoever has named the path, and for no
-  folder that is added. You are told which link it is and where it leads
-  (`tests/security/test_steps.py`, `tests/tools/mcp/test_launching.py`, `tests/session/test_checking.py`).
+- A link that lies where a project, a command or a server may write is followed for no program in the sandbox, whoever has named the path, and for no folder
+  that is added. You are told which link it is and where it leads (`tests/security/test_steps.py`, `tests/tools/mcp/test_launching.py`,
+  `tests/session/test_checking.py`, `tests/frontends/subcommands/test_sandbox.py`).
 - Two kinds of programs are found behind such a link all the same, as they open no document: an executable file of the same project, with its package, and the
   Python of a virtual environment, of which `bin`, `lib` and `ssl` are shown, where the file is yours or root's (`tests/tools/mcp/test_launching.py`).
 
@@ -573,6 +598,8 @@ take code from there (`python -m`, `npx`, `./x`).
 - A server of yours with `"project": "none"` has one home in all projects. What you have it read by `read`, `write` or its arguments, or hand it in calls, may
   leave something there.
 - Programs that you name by their whole path (hooks, tools, servers) run wherever they lie and whoever may write them.
+- A server that an editor brings by a relative path (`./server.js`) is one server in all projects: what was approved of its tools in one holds in another, as
+  far as they are the same.
 - In incognito your hooks still run and are told what happens.
 - Started below the top of a project that is not a repository (an unpacked archive), ybs takes only its own folder for the project: a `PATH` or variable of
   yours that leads above it stays in force.
@@ -610,7 +637,7 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
 - A project's hooks can only be stricter than you, or give a call other arguments. The changed call is judged as any of the model's, and asked about where ybs
   does not bring the tool itself (`tests/session/test_user_hooks.py`).
 - Variables that its MCP servers and tools read are granted one by one. Keys of providers, whatever setting of yours names them, go to no address, server or
-  tool of a project's (`tests/trust/test_grants.py`).
+  tool of a project's, nor does a variable of the same value as a key that you saved, in the system's keyring too (`tests/trust/test_grants.py`).
 - A login at an MCP server is of the entry that it was made for. A project's, a plugin's or an editor's server has none of yours, and one project's none of
   another's (`tests/tools/mcp/test_login.py`).
 - Its servers, and those of a plugin or an editor, have of the project what their `project` says; with `none` at most the files that the trust is bound to
@@ -634,7 +661,9 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
 - Files that a trusted project's server left in its home, or its code in the home of an agent or server of yours there, are still there for its next version
   where the entry stays the same; `ybs trust revoke` removes them.
 - A job in the background can exchange a file that a trusted project's hook or server names between the look at it and its start.
-- A timer of systemd or a line of cron from `ybs learn schedule` goes by the path alone.
+- A key that you put into the system's keyring after you granted a variable of the same value is known as a key once ybs has used it, or before the next
+  grant.
+- A timer of systemd or a line of cron from `ybs learn schedule` goes by the path of the project alone.
 
 ## Other agents
 
@@ -663,12 +692,18 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 - The key in a provider's variable (`OPENAI_API_KEY`) goes to the provider's own address. To another one it goes only where both were named together: by a
   variable (`OPENAI_BASE_URL`), in one file, or in options. A key that was saved for exactly that address goes before it
   (`tests/providers/test_provider_registry.py`, `tests/config/test_provider_change.py`).
+- The key in your settings (`llm.api_key`) goes to the address that stands beside it, else to the provider's own, and to none that a variable
+  (`OPENAI_BASE_URL`) names (`tests/providers/test_provider_registry.py`).
 - A server that `ybs setup` is given by its address is a provider of its own, without a variable's key (`tests/frontends/terminal/start/test_setup.py`).
 - A local server that nobody chose is asked at its usual port without a key (`tests/providers/test_reachable.py`).
 - What a model names for a sub-agent, or a kind, command or skill of a project or a plugin, is of the provider that you talk with or stands in your settings,
   and is no further away than the session's model. All else is refused (`tests/conductor/test_models.py`).
 - A project's settings cannot switch the router on, and the model that they choose is none of those that it picks from (`tests/trust/test_grants.py`).
 - The path of a model's file counts only where you name it (`tests/providers/local/test_models.py`).
+- To an MCP server on another machine no key goes over `http://`: no header, no login in its address, and no variable there but in the name of the server
+  (`tests/tools/mcp/test_http.py`).
+- Models and MCP servers are reached by the same proxy, and `NO_PROXY` means the same for both (`tests/config/test_addresses.py`).
+- `/doctor` in a chat puts no address of a model on a command line (`tests/frontends/terminal/test_programs.py`).
 - `localhost` is taken for the address at which you or root listen, where Linux tells, for models and for MCP servers, with a login in the address too
   (`tests/config/test_addresses.py`, `tests/providers/test_http_client.py`).
 - Of the servers that the first start, `/model`, `/provider`, `ybs models` and `ybs doctor` find on this machine, another user's is called so, and Enter does
@@ -681,6 +716,7 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 - At the provider that you talk with a model may choose any model for a sub-agent, at an aggregator those of other companies and dearer ones too:
   `agents.max_cost_usd` bounds that, and a line says which it is.
 - `llm.provider` and `llm.endpoint` in one file count as named together: the variable's key goes there where no key was saved for that address.
+- A variable that is all of an MCP server's address (`${URL}`) may lead to `http://` and hold a key: ybs cannot tell that it does.
 - A search server (`web_search`) or a homeserver of Matrix at `http://localhost` is reached at the address that the system gives first, which may be another
   user's.
 
@@ -783,8 +819,9 @@ What ybs saves is yours alone, and a saved session gives no permission.
   (`tests/security/test_empty_home.py`).
 - Taking up a saved session, edited or not, gives no permission, mode, provider, address, system prompt or path: what is in force comes from the settings and
   the command line (`tests/security/test_cases_sessions.py`).
-- A session that begins or goes on in the server (`ybs serve`) goes by all options of the command line, or the command is refused
-  (`tests/frontends/serve/test_attach.py`).
+- A session that begins or goes on in the server (`ybs serve`), by a terminal, an editor or the page, goes by all options of the command line, or it is
+  refused (`tests/frontends/serve/test_attach.py`, `tests/frontends/acp/test_shared.py`, `tests/frontends/web/test_api.py`).
+- After a kill of the server a session has no key at an address where it had none before (`tests/frontends/serve/test_bounds.py`).
 
 ## Incognito
 
@@ -794,8 +831,8 @@ With `--incognito`, `/incognito` or `incognito.enabled` nothing about the sessio
 - Long outputs are cut and not kept, the input's history is in memory, and the system is told to write no core dump (`tests/security/test_cases_incognito.py`,
   `tests/security/test_incognito.py`).
 - An answer about trust is not asked for, because it would be written down (`tests/session/test_incognito.py`).
-- With `incognito.local_only` no model elsewhere is used, and no other agent (`agents.acp`) is started
-  (`tests/session/test_incognito.py`, `tests/conductor/acp/test_acp_agents.py`).
+- With `incognito.local_only` no model elsewhere is used, and no other agent (`agents.acp`) is started (`tests/session/test_incognito.py`,
+  `tests/providers/test_fallback.py`, `tests/conductor/acp/test_acp_agents.py`).
 - The gateway, which writes chats down, does not start with `incognito.enabled`; `incognito.local_only` holds there as well
   (`tests/frontends/gateway/test_command.py`, `tests/frontends/gateway/test_reduced.py`).
 
@@ -833,6 +870,7 @@ Editors, the page and chats stand on the same sessions as the terminal; these po
 
 - **Chats and runs by the clock** ([docs/gateway.md](gateway.md)) have nothing that you allowed at a terminal: the section `safety` is as shipped, and
   stricter where your settings are (`tests/frontends/gateway/test_reduced.py`).
+- Telegram's webhook takes only messages with the secret of this start of the gateway (`tests/frontends/gateway/test_telegram.py`).
 - **Editors** ([docs/editors.md](editors.md)): [Words and data](#words-and-data) says what their texts and links count as,
   [Outside the sandbox](#outside-the-sandbox) what their yes gives.
 - **The page** ([docs/web.md](web.md)): nothing that models, files and tools say becomes more than text in it (`tests/frontends/web/test_markup.py`).
@@ -843,6 +881,10 @@ Editors, the page and chats stand on the same sessions as the terminal; these po
 
 - With a port of your choice and no certificate (`--port`, `ybs serve --web PORT`), a tab that another user's program left open at that address can do what the
   page can once you log in there. Close such tabs first, or leave out `--port`.
+- While the gateway does not run, another user of the machine can listen at the port of its webhook (Telegram, WhatsApp), and read the messages that come,
+  which are lost to you.
+- Matrix does not say that a message was forwarded: a command in a message that you forward to ybs there is carried out.
+- Servers and folders that an editor brings do not count in a session that was open already; the editor is told.
 - An editor that answers for you (avante.nvim's `auto_approve_tool_permissions`, which is on by default; `acpx --approve-all`) says yes to what the model asks
   for, outside the sandbox too.
 """
