@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
@@ -29,10 +28,6 @@ LOOPBACK = ("127.", "localhost", "::1")
 
 _connect = socket.socket.connect
 _homes: list[Path] = []
-#: Where the integration tests are measured as well.
-MEASURED = {"core", "security", "git", "tools"}
-#: What measures this process, where something does, and whether it does so now.
-_measuring: list[Any] = []
 _numbers = count()
 _skips: list[str] = []
 _left_out: set[str] = set()
@@ -95,8 +90,6 @@ def pytest_collection_finish() -> None:
     """Leave what was collected out of the search for garbage: that takes seconds, for nothing."""
     # The processes that run tests are measured; what those start is not, which would take it twice as long.
     os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
-    if (coverage := sys.modules.get("coverage")) and (found := coverage.Coverage.current()):
-        _measuring[:] = [found, True]
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()
@@ -126,21 +119,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     option = item.config.option
     if not hasattr(item.config, "workerinput") or option.verbose > 0:
         return None
-    _measure(item)
     for report in runtestprotocol(item, log=False, nextitem=nextitem):
         if report.when == "call" or not report.passed or report.duration > option.durations_min:
             item.ihook.pytest_runtest_logreport(report=report)
     return True
-
-
-def _measure(item: pytest.Item) -> None:
-    """Measure what guards the machine by all of its tests, and the rest by the quick ones: to be measured takes a test twice as long."""
-    if _measuring:
-        place = item.path.relative_to(Path(__file__).parent).parts[0]
-        is_wanted = place in MEASURED or item.get_closest_marker("integration") is None
-        if is_wanted is not _measuring[-1]:
-            (_measuring[0].start if is_wanted else _measuring[0].stop)()
-            _measuring[1:] = [is_wanted]
 
 
 @pytest.hookimpl(wrapper=True)
