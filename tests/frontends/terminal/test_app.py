@@ -196,7 +196,7 @@ def test_a_project_that_wants_something_is_asked_about_before_anything_is_opened
     )
     open_or_set_up(Options(host=this_host(), folder=project))
     assert load_settings(seen[0]).config.hooks
-    assert "http://proj.example/v1" in capsys.readouterr().out
+    assert "chooses the model small" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("answer", ["", "n", "yess", EOFError(), KeyboardInterrupt()])

@@ -95,7 +95,7 @@ async def test_nothing_happens_where_no_command_is_waited_for(workspace: Workspa
 
 async def test_a_command_outside_the_sandbox_stays_in_front(workspace, project) -> None:
     written: list[str] = []
-    arguments = OutsideArguments(command=WORK, is_asked=True, why_loading=str)
+    arguments = OutsideArguments(command=WORK, is_asked=True, why_loading=lambda: "any file")
     running = asyncio.create_task(RunShell(workspace).run(arguments, written.append))
     assert await comes(lambda: "out" in "".join(written))
     assert workspace.shells.send_to_background() == 0
