@@ -8,7 +8,7 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
 unexport PYTHONDONTWRITEBYTECODE # each worker of the suite, and each ybs that it starts, would compile everything anew
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fix bench bench-router test-integration test-real test-slow test-versions cover docs pictures pictures-web lock clean
+.PHONY: help run test check fix bench bench-router test-integration test-real test-slow test-scale test-versions cover docs pictures pictures-web lock clean
 .DELETE_ON_ERROR:
 
 help: ## list the verbs
@@ -51,7 +51,10 @@ test-real: $(DONE)/local $(DONE)/test $(DONE)/project ## the tests that need the
 	$(BIN)/python -m pytest -n 0 -m real --timeout 600 $(ARGS)
 
 test-slow: $(DONE)/test $(DONE)/project $(DONE)/programs $(DONE)/synapse ## the tests that take longer than a moment
-	$(BIN)/python -m pytest -m slow -n 4 --timeout 240 $(ARGS)
+	$(BIN)/python -m pytest -m 'slow and not scale' -n 4 --timeout 240 $(ARGS)
+
+test-scale: $(DONE)/test $(DONE)/project $(DONE)/programs ## the slow tests that measure time or memory at some size, one by one
+	$(BIN)/python -m pytest -m scale -n 0 --timeout 240 $(ARGS)
 
 test-versions: ## the quick suite with each Python from 3.11 on that is found here (PYTHONS="3.12 3.13")
 	scripts/test_versions.sh $(PYTHONS)

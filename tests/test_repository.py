@@ -21,6 +21,7 @@ VERBS = [
     "test-integration",
     "test-real",
     "test-slow",
+    "test-scale",
     "test-versions",
     "cover",
     "docs",

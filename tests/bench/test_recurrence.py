@@ -11,6 +11,7 @@ BENCH = Path(__file__).parents[2] / "bench/recurrence.py"
 
 
 @pytest.mark.slow
+@pytest.mark.scale
 def test_what_recurs_is_found_and_little_else() -> None:
     command = [sys.executable, str(BENCH), "--users", "20", "--format", "json"]
     done = subprocess.run(command, capture_output=True, check=True, text=True)

@@ -107,6 +107,7 @@ def storm(screen: Tmux) -> None:
     screen.resize(200, 50)
 
 
+@pytest.mark.scale
 def test_an_answer_of_ten_megabytes(stack: ExitStack, project: Path, tmp_path: Path) -> None:
     marks = [f"MARK{number:05d}" for number in range(10_000)]
     text = "".join(f"{mark} {SENTENCE * 20}\n\n" for mark in marks)
@@ -225,6 +226,7 @@ def test_what_is_hostile_acts_nowhere(stack: ExitStack, project: Path) -> None:
     assert screen.raw.count("73137") > 50
 
 
+@pytest.mark.scale
 def test_a_working_hour_of_200_turns_stays_flat() -> None:
     assert not missed() or not missed()  # the machine may be slower in the second half of one hour
 

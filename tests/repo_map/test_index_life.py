@@ -119,6 +119,7 @@ print(most_kb // 1024, used.ru_utime + used.ru_stime)
 
 
 @pytest.mark.slow
+@pytest.mark.scale
 @pytest.mark.timeout(240)
 def test_fifty_thousand_files_take_bounded_time_and_memory(project: Path, tmp_path: Path) -> None:
     for folder in range(50):

@@ -158,6 +158,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.scale
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="counted by /proc")
 async def test_fifty_sessions_have_three_programs_and_little_memory(project: Path, home: Path):
     entries: dict[str, Any] = {}

@@ -17,7 +17,6 @@ from ybs.core.ports import Answer, Confirm, Question
 from ybs.security.unicode import unabridged
 from ybs.tools.builtin.ask_user import AS_TEXT
 from ybs.tools.builtin.run_shell import OUTSIDE, RUN
-from ybs.tools.calls.describing import one_line
 
 
 async def by_id(question: Question) -> Answer:
@@ -111,6 +110,10 @@ def choices_of(
     `with_network`: a yes gives the network too. "w" changes that; as a button it is a yes with it.
     """
     if question.choices is not None:
+        from ybs.tools.calls.describing import (
+            one_line,
+        )  # most questions have no choices of their own
+
         picks = [
             Choice(str(number), one_line(each), each, Answer(is_allowed=True, reason=each))
             for number, each in enumerate(question.choices, 1)

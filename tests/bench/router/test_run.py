@@ -117,6 +117,7 @@ def test_a_simulation_that_is_killed_leaves_no_process_behind(tmp_path: Path) ->
 
 #: With 64 seeds, and not 4, the router's regret is at most 0.25 of round-robin's and 0.5 of plain sampling's in the full worlds.
 @pytest.mark.slow
+@pytest.mark.scale
 @pytest.mark.timeout(300)
 @every_row(
     ("name", "of_round_robin", "of_plain"),

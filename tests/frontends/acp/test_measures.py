@@ -35,7 +35,7 @@ from ybs.session.session import Session
 from ybs.testing import ScriptedModel
 from ybs.transcripts.store import SessionStore
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.scale, pytest.mark.timeout(120)]
 NAME = "session-20260101-000000"
 
 
