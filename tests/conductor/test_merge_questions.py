@@ -1,7 +1,7 @@
 """What the person is asked about a sub-agent's changes, in its copy and at the merge: by what a path is in the project, with all of the change, and once."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -16,7 +16,7 @@ from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
 from ybs.conductor.workplaces import Isolation
-from ybs.core.hooks import CallHook, CallVerdict
+from ybs.core.hooks import CallHook, CallVerdict, JudgedCall
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.security.paths.home_links import hidden_in
 from ybs.testing import call
@@ -323,8 +323,8 @@ class Reader(CallHook):
     def __init__(self) -> None:
         self.read: list[dict[str, str]] = []
 
-    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
-        self.read.append(json.decode(call.arguments, type=dict[str, str]))
+    async def judge(self, case: JudgedCall) -> CallVerdict:
+        self.read.append(json.decode(case.call.arguments, type=dict[str, str]))
         return CallVerdict()
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

@@ -8,7 +8,7 @@ import pytest
 from rows import every_row
 from tools.conftest import Bench, MakeBench
 from ybs.config.schema import Config, Mode, SafetySettings
-from ybs.core.hooks import UNSEEN, CallHook, CallVerdict
+from ybs.core.hooks import CallHook, CallVerdict, JudgedCall
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Preview, Question
 
@@ -104,10 +104,10 @@ class Swap(CallHook):
     """It has the link lead elsewhere after the tool has looked at it."""
 
     def __init__(self, link: Path, target: str) -> None:
-        self.link, self.target, self.told = link, target, UNSEEN
+        self.link, self.target, self.told = link, target, Preview(title="")
 
-    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
-        self.told = preview
+    async def judge(self, case: JudgedCall) -> CallVerdict:
+        self.told = case.preview
         self.link.unlink()
         self.link.symlink_to(self.target)
         return CallVerdict()

@@ -1,6 +1,5 @@
 """Calls that nobody was asked about because they seem to read."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from rows import every_row
 from tools.odd import FINE, Odd, Print, box
 from ybs.core.errors import Refused, ToolError
-from ybs.core.hooks import CallHook, CallVerdict
+from ybs.core.hooks import CallHook, CallVerdict, JudgedCall
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Effect, Question, ToolOutput
 from ybs.security.policy.case import Subject
@@ -75,7 +74,7 @@ class Watcher(CallHook):
     def __init__(self) -> None:
         self.shown: list[ToolResult] = []
 
-    async def judge(self, call: ToolCall, paths: Sequence[str] = ()) -> CallVerdict:
+    async def judge(self, case: JudgedCall) -> CallVerdict:
         return CallVerdict()
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

@@ -1,15 +1,12 @@
 """Hooks around a tool call."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Raw, Struct
 
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect, Preview
-
-#: Of a call that its tool has not looked at.
-UNSEEN: Final = Preview(title="")
 
 
 class CallHook(Protocol):
@@ -33,15 +30,29 @@ class CallHook(Protocol):
         """Look at what the call left, however it ended. It runs to its end; what it raises is ignored."""
 
 
+class JudgedCall(Struct, frozen=True, kw_only=True):
+    """A call that can be run, as its toolbox has understood it: its tool says what the `preview` does.
+
+    `takes_any`: what lets the call pass is for whatever arguments; not where its tool is not ybs's own, or writes what later sessions read.
+    `is_changed`: somebody else than the person has given these arguments, so what guards for the person judges once more, and changes nothing.
+    """
+
+    call: ToolCall
+    preview: Preview
+    takes_any: bool = True
+    is_changed: bool = False
+
+
 class CallVerdict(Struct, frozen=True, kw_only=True):
     """What a judge says about a call before anybody else is asked.
 
-    `refusal` ends it, and the model reads why. `arguments` stand in for those of the model. `wish` is to be asked about it (`ask`), or
+    `refusal` ends it, and the model reads why. `arguments` stand in for those of the model (`by_others`: not the person gave them). `wish` is to be asked about it (`ask`), or
     that a rule `--allow TOOL` counted for this one call (`allow`); `reason` says why. `note` is added to the result for the model.
     """
 
     refusal: str = ""
     arguments: Raw | None = None
+    by_others: bool = False
     wish: Literal["", "allow", "ask"] = ""
     reason: str = ""
     note: str = ""
@@ -60,8 +71,8 @@ class CallOpener(Protocol):
 class CallJudge(Protocol):
     """A hook that judges every call, also those that only read: it can refuse, change, or have the person asked."""
 
-    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
-        """Judge a call that can be run, of which its tool says what the `preview` does. It may take as long as it needs."""
+    async def judge(self, case: JudgedCall) -> CallVerdict:
+        """Judge a call. It may take as long as it needs."""
         ...
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

@@ -21,9 +21,9 @@ from ybs.agent.hooks import TurnHook
 from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit
-from ybs.core.hooks import UNSEEN, CallVerdict
+from ybs.core.hooks import CallVerdict, JudgedCall
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect, Preview
+from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
 from ybs.security.paths.roots import Roots
 from ybs.tools.reading.document import TextFile, is_binary
@@ -129,9 +129,9 @@ class Unsaved(TurnHook):
             document = TextFile(b"")
         roots.unsaved[path] = document.encoded(raw, roots.show(path))
 
-    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
+    async def judge(self, case: JudgedCall) -> CallVerdict:
         """Say nothing about a call."""
-        del call, preview
+        del case
         return CallVerdict()
 
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAnswered, Emit, Noticed
-from ybs.core.hooks import CallHook, CallJudge, CallOpener
+from ybs.core.hooks import CallHook, CallJudge, CallOpener, JudgedCall
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
@@ -29,6 +29,7 @@ from ybs.tools.calls.live import LiveOutput
 from ybs.tools.calls.read_only import UNHELD, ReadOnlyFirst, ReadOnlyRun, held_back
 
 if TYPE_CHECKING:
+    from ybs.tools.calls.hooks import Judges
     from ybs.tools.calls.tool_names import FoundTool
 
 
@@ -95,6 +96,12 @@ class CheckedCall(Struct, frozen=True):
         return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
 
     @property
+    def judged(self) -> JudgedCall:
+        """The call as hooks judge it. The tool itself says whether ybs brings it; its name does not."""
+        takes_any = getattr(self.tool, "is_built_in", False) and not self.subject.is_own
+        return JudgedCall(call=self.call, preview=self.preview, takes_any=takes_any)
+
+    @property
     def touched(self) -> Sequence[str]:
         """The whole paths that the tool will use, as far as it says: hooks need not find out anew what a text of a model means."""
         return () if self.subject.named is None else self.subject.named.used
@@ -123,11 +130,9 @@ class LocalToolbox(Toolbox):
         self._dry_run = dry_run
         self._limits, self._hooks = limits, hooks
         self._openers = [hook for hook in hooks if isinstance(hook, CallOpener)]
-        self._judges: CallJudge | None = None
+        self._judges: Judges | None = None
         if judges := [hook for hook in hooks if isinstance(hook, CallJudge)]:
-            from ybs.tools.calls.hooks import Judges  # few sessions have any
-
-            self._judges = Judges(judges)
+            self._judges = _hooks().Judges(judges)  # few sessions have any
         self._emit: Emit | None = None
         #: What is wrong with tools that cannot be used, and whether that was reported.
         self._problems: dict[str, bool] = {}
@@ -227,12 +232,8 @@ class LocalToolbox(Toolbox):
         return replace(result, duration_seconds=monotonic() - started)
 
     async def _run(self, call: ToolCall, emit: Emit) -> ToolResult:
-        from ybs.tools.calls.supervise import awaited, called  # the first request needs none
-
-        for opener in self._openers:
-            await awaited(partial(opener.before_look, call), call.name, PREPARE_SECONDS)
         try:
-            ready = await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
+            ready = await self._checked(call)
         except OutsideRoots as refused:
             if self._dry_run or not self.is_read_only(call):
                 raise
@@ -248,20 +249,29 @@ class LocalToolbox(Toolbox):
             return await self._run_with_verdict(self._judges, ready, emit)
         return await self._run_checked(call, ready, emit)
 
+    async def _checked(self, call: ToolCall) -> CheckedCall:
+        """Prepare a call, the model's or one that a hook has changed, once those have heard of it that hear of each first."""
+        from ybs.tools.calls.supervise import awaited, called  # the first request needs none
+
+        for opener in self._openers:
+            await awaited(partial(opener.before_look, call), call.name, PREPARE_SECONDS)
+        return await called(lambda: self._prepare(call), call.name, PREPARE_SECONDS)
+
     async def _run_with_verdict(
-        self, judges: CallJudge, ready: CheckedCall, emit: Emit
+        self, judges: "Judges", ready: CheckedCall, emit: Emit
     ) -> ToolResult:
         """Let the judges among the hooks have their say before and after a call."""
-        from ybs.tools.calls.supervise import called
-
         call = ready.call
-        verdict = await judges.judge(call, ready.preview)
+
+        async def prepared(changed: ToolCall) -> JudgedCall:
+            nonlocal ready
+            ready = await self._checked(changed)
+            return ready.judged
+
+        verdict = await judges.judge(ready.judged, prepared)
         if verdict.refusal:
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=verdict.refusal))
             return replace(self._failed(call, verdict.refusal, "refused"), is_refused=True)
-        if verdict.arguments is not None:
-            changed = replace(call, arguments=verdict.arguments, invalid="")
-            ready = await called(lambda: self._prepare(changed), call.name, PREPARE_SECONDS)
         with self._gate.wishing(call.id, verdict.wish, verdict.reason):
             try:
                 result = await self._run_checked(call, ready, emit)

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from ybs.agent.environment import Person, ToolEnvironment
 from ybs.agent.hooks import HookFacts, PersonsHooks
 from ybs.agent.user_hooks.definitions import (
-    KNOWN,
     OWN,
     SOURCES,
     EventName,
@@ -34,7 +33,7 @@ from ybs.config.tree import is_list, is_object
 from ybs.context.document_text import framed
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
-from ybs.core.hooks import UNSEEN, CallVerdict
+from ybs.core.hooks import CallVerdict, JudgedCall
 from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Answer, Confirm, Guard, Preview, Question, Turn
 from ybs.core.wording import listed
@@ -302,27 +301,25 @@ class UserHooks(PersonsHooks):
         said = Text(text=f"\n\n<hook-context>\n{framed(clean)}\n</hook-context>")
         return replace(message, content=(*message.content, said))
 
-    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
-        """Ask the hooks before a call is run."""
-        answer = await self._asked("PreToolUse", call, preview)
-        if answer.are_others and answer.arguments is not None and answer.blocked is None:
-            # The person's own have seen another call: they are asked about the one that would run.
-            changed = replace(call, arguments=self._given(call.name, answer.arguments))
-            again = await self._asked("PreToolUse", changed, UNSEEN, OWN)
-            answer = merged((answer, replace(again, arguments=None)))
+    async def judge(self, case: JudgedCall) -> CallVerdict:
+        """Ask the hooks before a call is run; the person's own alone where others have changed it, which then can only be stricter."""
+        sources = OWN if case.is_changed else SOURCES
+        answer = await self._asked("PreToolUse", case.call, case.preview, sources)
         if answer.blocked is not None or self.ending is not None:
             why = answer.blocked if answer.blocked is not None else self.ending
             return CallVerdict(refusal=f"Refused by a hook: {why}")
         given, wish, why = (
-            answer.arguments,
+            None if case.is_changed else answer.arguments,
             answer.permission,
             answer.reason or "it gives no reason",
         )
-        if answer.are_others and not wish and call.name not in KNOWN:
-            # A rule for such a tool, which may reach anything, is about what the model says; and what the call does now nobody has told hooks.
-            wish, why = "ask", "it is not your own, and gave other arguments"
+        if case.is_changed and wish != "ask":
+            wish = ""
+            if not case.takes_any:  # it may reach anything: a rule is about what the model says
+                wish, why = "ask", "it is not your own, and gave other arguments"
         return CallVerdict(
-            arguments=None if given is None else self._given(call.name, given),
+            arguments=None if given is None else self._given(case.call.name, given),
+            by_others=answer.are_others,
             wish="" if wish == "deny" else wish,
             reason=f"a hook says to ask: {why}",
             note=answer.context and f"[hook] {answer.context}",

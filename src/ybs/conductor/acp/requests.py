@@ -149,6 +149,7 @@ class _Permission:
     """A tool that does nothing: its call passes the checks, or does not."""
 
     description = "asks for a permission"
+    is_built_in = True
     parameters = Raw(b'{"type":"object","additionalProperties":true}')
 
     def __init__(

@@ -73,6 +73,8 @@ class BuiltInTool:
 
     name: str
     effect: Effect
+    #: ybs brings it. No other tool says so, whatever its name.
+    is_built_in: ClassVar[bool] = True
     arguments: ClassVar[type[Struct]]
     #: Arguments that the short form for small models leaves out.
     rare: ClassVar[frozenset[str]] = frozenset()

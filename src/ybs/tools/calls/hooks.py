@@ -1,16 +1,20 @@
-"""The hooks around a call: each runs in turn within a time limit, and none can stop the call or another hook. Those that judge calls do so as one."""
+"""The hooks around a call: each runs in turn within a time limit, and none can stop the call or another hook.
+
+Those that judge calls do so as one. A judge only ever sees a call that its toolbox has prepared: repaired, and looked at by its tool. Other arguments
+make it a new call, which is prepared as the model's was, so that a guard reads of both the same names, files and command line.
+"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
-from ybs.core.hooks import UNSEEN, CallHook, CallJudge, CallVerdict
+from ybs.core.hooks import CallHook, CallJudge, CallVerdict, JudgedCall
 from ybs.core.messages import ToolCall, ToolResult
-from ybs.core.ports import Effect, Preview
+from ybs.core.ports import Effect
 from ybs.tools.calls.supervise import awaited
 
 #: How long one hook may take.
@@ -58,23 +62,25 @@ class Judges:
     def __init__(self, judges: Sequence[CallJudge]) -> None:
         self._judges = judges
 
-    async def judge(self, call: ToolCall, preview: Preview = UNSEEN) -> CallVerdict:
-        """Ask each about the call as the one before leaves it. A refusal ends that; `ask` beats `allow`."""
+    async def judge(
+        self, case: JudgedCall, prepared: Callable[[ToolCall], Awaitable[JudgedCall]] | None = None
+    ) -> CallVerdict:
+        """Ask each about the call as the one before leaves it; it stays as it is where nobody can have another one `prepared`.
+
+        Whoever had somebody else's arguments taken is asked once more, about those. A refusal ends it all; `ask` beats `allow`.
+        """
         said = CallVerdict()
         for judge in self._judges:
-            asked = partial(judge.judge, call, preview)
-            next_said = await awaited(asked, "a hook", None)
-            if next_said.refusal:
-                return next_said
-            if next_said.arguments is not None:
-                call, preview = replace(call, arguments=next_said.arguments, invalid=""), UNSEEN
-            stronger = next_said if next_said.wish and said.wish != "ask" else said
-            said = CallVerdict(
-                arguments=said.arguments if next_said.arguments is None else next_said.arguments,
-                wish=stronger.wish,
-                reason=stronger.reason,
-                note="\n".join(filter(None, (said.note, next_said.note))),
-            )
+            said = _together(said, verdict := await _asked(judge, case))
+            if said.refusal:
+                break
+            if prepared is None or verdict.arguments is None:
+                continue
+            case = await prepared(replace(case.call, arguments=verdict.arguments, invalid=""))
+            if verdict.by_others:
+                said = _together(said, await _asked(judge, replace(case, is_changed=True)))
+            if said.refusal:
+                break
         return said
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -86,3 +92,15 @@ class Judges:
                     lambda run=run, result=result: run(call, result), "a hook", None
                 )
         return result
+
+
+async def _asked(judge: CallJudge, case: JudgedCall) -> CallVerdict:
+    return await awaited(partial(judge.judge, case), "a hook", None)
+
+
+def _together(said: CallVerdict, then: CallVerdict) -> CallVerdict:
+    if then.refusal:
+        return then
+    stronger = then if then.wish and said.wish != "ask" else said
+    note = "\n".join(filter(None, (said.note, then.note)))
+    return CallVerdict(wish=stronger.wish, reason=stronger.reason, note=note)
