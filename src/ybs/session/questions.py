@@ -112,7 +112,7 @@ def choices_of(
     if question.choices is not None:
         from ybs.tools.calls.describing import (
             one_line,
-        )  # most questions have no choices of their own
+        )  # few have any
 
         picks = [
             Choice(str(number), one_line(each), each, Answer(is_allowed=True, reason=each))
