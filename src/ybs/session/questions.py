@@ -110,9 +110,7 @@ def choices_of(
     `with_network`: a yes gives the network too. "w" changes that; as a button it is a yes with it.
     """
     if question.choices is not None:
-        from ybs.tools.calls.describing import (
-            one_line,
-        )  # few have any
+        from ybs.tools.calls.describing import one_line  # few have any
 
         picks = [
             Choice(str(number), one_line(each), each, Answer(is_allowed=True, reason=each))
