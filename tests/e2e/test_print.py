@@ -335,6 +335,28 @@ def test_a_token_over_two_lines_is_nowhere_in_what_a_search_shows(
         assert not found, text
 
 
+def test_a_token_over_two_lines_stays_hidden_once_its_first_line_was_seen_alone(
+    serve: Callable[..., list[str]], servers: list[OpenAIServer], project: Path, home: Path
+) -> None:
+    token = "gh" + "p_" + "".join(Random(4).choices(ascii_letters + digits, k=36))
+    (project / "notes.txt").write_text(f"deploy notes\n{token[:20]}\n{token[20:]}\nend\n")
+    ybs = serve(
+        call("run_shell", command="diff -u notes.txt /dev/null; true"),
+        call("run_shell", command="grep -n ghp_ notes.txt"),
+        call("delete_file", path="notes.txt"),
+        call("read_file", path="notes.txt"),
+        "Done.",
+    )
+    done = run([*ybs, "--output-format", "stream-json", "--print", "look"])
+    assert done.returncode in {0, 5}, done.stderr
+    results = [m for m in servers[0].requests[-1].body["messages"] if m["role"] == "tool"]
+    assert "[ybs:secret:github-token#" in str(results[-1])
+    kept = [file.read_text() for file in home.rglob("*.jsonl") if file.is_file()]
+    assert kept, "no session was written"
+    for text in (str(results), done.stdout, *kept):
+        assert [part for part in (token[:20], token[20:]) if part in text] == []
+
+
 def test_an_answer_that_breaks_off_is_taken_up_again_and_that_is_told(serve, servers):
     broken = Interrupted(how="break", answer=answer("half of it and the rest"), after_frames=3)
     done = run([*serve(broken, "the whole"), "--print", "go"])

@@ -501,3 +501,52 @@ def test_a_token_goes_on_behind_a_line_end_that_is_written_out(token: str) -> No
         text = json.dumps({"log": f"see {token[:length]}\n{token[length:]}\nmore"})
         masked = Firewall().mask(text)
         assert masked == '{"log": "see [ybs:secret:github-token#1]\\nmore"}', masked
+
+
+#: How tools show the two lines of a token: {0} and {1} between others.
+TWO_LINES = [
+    "x\n{}\n{}\ny\n",
+    "1\tx\n2\t{}\n3\t{}\n4\ty",
+    "f.txt:2:{}\nf.txt:3:{}\n",
+    "2:{}\n3-{}\n",
+    "@@ -1,4 +0,0 @@\n-x\n-{}\n-{}\n-y\n",
+    "@@@ -1,3 -1,3 +1 @@@\n  x\n--{}\n--{}\n",
+    "@@ -0,0 +1,4 @@\n+x\n+{}\n+{}\n+y\n",
+    "@@ -1,4 +1,4 @@\n x\n {}\n {}\n-y\n+z\n",
+    "     2\t{}\n     3\t{}\n",
+    "> {}\n> {}\n",
+    "# {}\n# {}\n",
+]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("alone", ["2:{}\n", "x {} y", "-{}\n", "password={}\n"])
+def test_what_one_text_taught_leaves_no_part_of_a_token_in_another(alone: str) -> None:
+    for kind, token in TOKENS[::20]:
+        parts = token[: len(token) // 2], token[len(token) // 2 :]
+        shown = [form.format(*parts) for form in TWO_LINES]
+        held = [text for text in shown if not left_of(parts, Firewall().mask(text))]
+        for first in shown:
+            for part in parts:
+                firewall = Firewall()
+                firewall.mask(first)
+                firewall.mask(alone.format(part))
+                assert not [text for text in held if left_of(parts, firewall.mask(text))], kind
+
+
+def left_of(parts: tuple[str, ...], text: str) -> list[str]:
+    return [part for part in parts if part in text]
+
+
+@every_row("form", TWO_LINES)
+def test_each_line_of_a_token_that_was_seen_in_any_form_is_masked_alone(
+    firewall: Firewall, token: str, form: str
+) -> None:
+    firewall.mask(form.format(token[:20], token[20:]))
+    for part in (token[:20], token[20:]):
+        assert firewall.mask(f"say {part} now") == "say [ybs:secret:github-token#1] now"
+
+
+def test_what_is_known_to_be_a_secret_cuts_no_token_in_two(token: str) -> None:
+    firewall = Firewall(others=[token[:20]])
+    assert firewall.mask(f"x\n{token[:20]}\n{token[20:]}\ny") == "x\n[ybs:secret:github-token#1]\ny"

@@ -60,6 +60,17 @@ def test_what_the_person_allows_is_found_no_more(firewall: Firewall, token: str)
     assert firewall.are_clean([token])
 
 
+def test_a_part_of_a_value_has_the_placeholder_of_its_whole_and_is_allowed_with_it(firewall, token):
+    mark = firewall.mask(f"{token[:20]}\n{token[20:]}")
+    assert firewall.mask(token[:20]) == firewall.mask(token[20:]) == mark
+    assert len([*firewall.vault.known()]) == 1
+    value = "q8Zk2Lm9-Rt4Vb"
+    other = firewall.mask(f"DB_PASSWORD={value}").partition("=")[2]
+    firewall.allow(mark)
+    assert firewall.mask(f"{token[:20]} and {token[20:]}") == f"{token[:20]} and {token[20:]}"
+    assert firewall.mask(value) == other
+
+
 def test_nothing_shorter_than_a_secret_is_searched(firewall, searches):
     assert firewall.find("pwd=abc") == ()
     assert firewall.are_clean(["", "pwd=abc"])

@@ -115,3 +115,18 @@ def test_a_diff_hides_a_private_key_of_the_file_and_none_that_would_be_new(key: 
     assert not any(line in removed for line in body)
     new = "\n".join(f"+{line}" for line in (begin, "cp a ~/thesis-final-version", *body, end))
     assert asked(new) == new
+
+
+def test_a_diff_hides_what_several_lines_of_the_file_say_together_and_shows_what_would_be_new(
+    token,
+):
+    first, second = token[:20], token[20:]
+    lines = ("- name: DB_PASSWORD", f"  value: {SIGNS}", first, second)
+    body = "\n".join(["--- a", "+++ b", "@@ -1,4 +1,2 @@", *(f"-{line}" for line in lines), "+new"])
+    shown = asked(body).split("\n")
+    assert shown[:4] == ["--- a", "+++ b", "@@ -1,4 +1,2 @@", "-- name: DB_PASSWORD"]
+    assert shown[-1] == "+new"
+    assert [line[:1] for line in shown[3:-1]] == ["-"] * 4
+    assert not any(part in "\n".join(shown) for part in (SIGNS[:8], first, second))
+    added = asked("\n".join(["@@ -0,0 +1,2 @@", f"+{lines[0]}", f"+{lines[1]}"]))
+    assert SIGNS in added

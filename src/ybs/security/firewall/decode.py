@@ -133,6 +133,12 @@ def _is_next(text: bytearray, one: re.Match[bytes], other: re.Match[bytes]) -> b
     return is_counted and text.find(b"\n", one.end()) == other.start()
 
 
+def lines_of(data: bytes) -> tuple[str, ...]:
+    """Return what the lines of a token say, without the marks that stand between them; nothing of one that is in one line."""
+    parts = _LINE_END().split(data) if b"\n" in data else ()
+    return tuple(part.decode("utf-8", "replace") for part in parts)
+
+
 def views(
     data: bytes,
     cores: list[tuple[int, int]],

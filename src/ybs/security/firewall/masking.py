@@ -20,7 +20,7 @@ from ybs.config.schema import FirewallSettings
 from ybs.core.lazy import lazy
 from ybs.security.firewall.allowed import AllowList
 from ybs.security.firewall.anchors import cores_in, split_at
-from ybs.security.firewall.decode import LINES, views, with_other_marks
+from ybs.security.firewall.decode import LINES, lines_of, views, with_other_marks
 from ybs.security.firewall.engine import (
     LEAST_SECRET,
     RuleEngine,
@@ -40,11 +40,12 @@ MOST_CHARACTERS = 1_000_000
 
 
 class SecretFinding(Struct, frozen=True):
-    """A secret in a text: its kind, and its first and last character (`end` is the one after it)."""
+    """A secret in a text: its kind, its first and last character (`end` is the one after it), and what its lines say where it has several."""
 
     kind: str
     start: int
     end: int
+    lines: tuple[str, ...] = ()
 
 
 class FindingCache:
@@ -106,7 +107,7 @@ class _Text(Struct):
     last: str = ""
     view: TextView | None = None
     outer: "_Text | None" = None
-    #: What was found in it by its own form or as a known value.
+    #: What was found in it by its own form.
     plain: list[Span] = []
 
 
@@ -137,17 +138,16 @@ class _Search:
     def _spans_in(self, text: _Text, cores: list[tuple[int, int]]) -> list[Span]:
         """Return the secrets that stand in a text as it is; of joined lines only tokens count."""
         data = text.data
-        text.plain = exact(data, self._known)
-        found: list[Span] = []
+        found = exact(data, self._known)
         if not self._is_question:  # what was learned may be the name of a program
-            text.plain += self._vault.older_spans(data)
-            found = [*exact(data, self._parts), *self._vault.key_spans(data)]
+            found += self._vault.older_spans(data)
+            found += (*exact(data, self._parts), *self._vault.key_spans(data))
         if text.view is not None and text.last == LINES:
             joints = text.view.joints()
             parts = [*split_at(cores, joints)]
-            text.plain += self._engine.spans(data, parts, only_tokens=True, joints=joints)
+            text.plain = self._engine.spans(data, parts, only_tokens=True, joints=joints)
         else:
-            text.plain += self._engine.spans(data, cores)
+            text.plain = self._engine.spans(data, cores)
         return found + text.plain
 
     def _underneath(self, text: _Text, cores: list[tuple[int, int]]) -> Iterator[_Text]:
@@ -176,7 +176,8 @@ class _Search:
             view, (start, end, kind) = text.view, span
             stop = self._end_of(view, text.data, start, end) if view.layer == LINES else end
             span = (*view.source(start, stop), kind)
-            # A token that is whole on its line ends there, whatever the next one begins with.
+            # A token whose form says that it is whole on its line ends there, whatever the next one begins with. That it is known says
+            # nothing of where it ends: what is known adds to what is found, and never takes from it.
             if view.layer == LINES and (
                 not view.is_changed(start, end) or _meets(text.outer.plain, span)
             ):
@@ -282,9 +283,12 @@ class Firewall:
         """Search a text that does not come again, and do not remember it."""
         data = text.encode("utf-8", "surrogatepass")
         spans = self.spans(data)
+        marked = with_other_marks(data) if spans else data
         return tuple(
-            SecretFinding(kind, start, end)
-            for kind, start, end in _in_characters(text, data, spans)
+            SecretFinding(kind, start, end, lines_of(marked[first:last]))
+            for (first, last, _), (kind, start, end) in zip(
+                spans, _in_characters(text, data, spans), strict=True
+            )
             if not self._allowed.holds(text[start:end])
         )
 
@@ -309,15 +313,15 @@ class Firewall:
         pieces: list[str] = []
         end = 0
         for finding in findings:
-            placeholder = self._placeholder(finding.kind, text[finding.start : finding.end], place)
+            placeholder = self._placeholder(finding, text[finding.start : finding.end], place)
             pieces += (text[end : finding.start], placeholder)
             end = finding.end
         return "".join((*pieces, text[end:])) if pieces else text
 
-    def _placeholder(self, kind: str, secret: str, place: str) -> str:
+    def _placeholder(self, finding: SecretFinding, secret: str, place: str) -> str:
         """Return what takes the place of a secret, and report it."""
-        placeholder = self.vault.placeholder(kind, secret)
-        self.report.add(kind, place, placeholder)
+        placeholder = self.vault.placeholder(finding.kind, secret, finding.lines)
+        self.report.add(finding.kind, place, placeholder)
         if self._hides_code or len(secret) <= _LONGEST_PLAIN:
             return placeholder
         return f"{placeholder[:-1]}, {len(secret):,} characters]"
@@ -376,7 +380,10 @@ class Firewall:
             secret = "\n".join(said for *_, said, _ in parts)
             if not parts or self._allowed.holds(secret):
                 continue
-            placeholder = self._placeholder(finding.kind, secret, place)
+            finding = msgspec.structs.replace(
+                finding, lines=lines_of(secret.encode("utf-8", "surrogatepass"))
+            )
+            placeholder = self._placeholder(finding, secret, place)
             for start, end, _, quote in parts:
                 pieces += (text[done:start], quote, placeholder, quote)
                 done = end
@@ -388,16 +395,18 @@ class Firewall:
         is_changed = [self.mask_run(leaves.texts, order, place) for order in leaves.runs()]
         return leaves.rebuilt() if any(is_changed) else data
 
-    def mask_run(self, texts: list[str], order: Sequence[int], place: str = "") -> bool:
-        """Mask, in place, the parts of secrets that stand in several of the texts with these numbers; return whether there were any."""
+    def mask_run(
+        self, texts: list[str], order: Sequence[int], place: str = "", least: int = 2
+    ) -> bool:
+        """Mask, in place, the parts of secrets that stand in at least so many of the texts with these numbers; return whether there were any."""
         whole = "\n".join(texts[number] for number in order)
         sizes, is_changed = [len(texts[number]) for number in order], False
         for finding in reversed(self.find(whole)):  # so that the places before it stay right
             parts = [*_parts_of(finding, sizes)]
-            if len(parts) < 2:
+            if len(parts) < least:
                 continue
             secret = whole[finding.start : finding.end]
-            placeholder = self._placeholder(finding.kind, secret, place)
+            placeholder = self._placeholder(finding, secret, place)
             for index, start, end in parts:
                 text = texts[order[index]]
                 texts[order[index]] = text[:start] + placeholder + text[end:]
@@ -431,7 +440,7 @@ class Firewall:
         text = member_text(name, masked)
         shift = len(text) - len(masked) - 1
         inner = [
-            SecretFinding(one.kind, one.start - shift, one.end - shift)
+            SecretFinding(one.kind, one.start - shift, one.end - shift, one.lines)
             for one in self.find(text)
             if one.start >= shift
             and one.end <= shift + len(masked)

@@ -56,13 +56,12 @@ def masked_question(firewall: Firewall, question: Question) -> Question:
 
 
 def _masked_diff(firewall: Firewall, body: str) -> str:
-    """Mask what a diff shows of a file as it is: each line, and a private key, which stands in several."""
+    """Mask what a diff shows of a file as it is: its lines as one text, without their signs, and each alone."""
     lines = body.split("\n")
     old = [number for number, line in enumerate(lines) if line[:1] != "+"]
     texts = [line[1:] for line in lines]
     with firewall.unreported():
-        if has_frame(body):
-            firewall.mask_run(texts, old, _QUESTION)
+        firewall.mask_run(texts, old, _QUESTION, least=1)
         for number in old:
             lines[number] = firewall.mask(lines[number][:1] + texts[number], _QUESTION)
     return "\n".join(lines)

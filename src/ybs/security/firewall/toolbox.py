@@ -235,7 +235,7 @@ class StreamMask:
                 continue
             # Known as a whole: its end alone would be masked in the result, and its beginning stand there.
             placeholder = self._firewall.vault.placeholder(
-                finding.kind, whole[finding.start : finding.end]
+                finding.kind, whole[finding.start : finding.end], finding.lines
             )
             self._firewall.report.add(finding.kind, self._place, placeholder)
             pieces += (part[end:start], placeholder)

@@ -1,4 +1,8 @@
-"""The secrets of a session: each has one placeholder, which says its kind and nothing else."""
+"""The secrets of a session: each has one placeholder, which says its kind and nothing else.
+
+A value of several lines is known by each long part of what its lines say, without the marks that a tool put before them. A part has the
+placeholder of its whole and is not a value of its own: what one text taught must not cut in two what another one holds.
+"""
 
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -111,15 +115,16 @@ class Vault:
                 self._own = forms | self._own
                 self._learned += 1
 
-    def placeholder(self, kind: str, value: str) -> str:
-        """Return the placeholder of the value in this session."""
+    def placeholder(self, kind: str, value: str, lines: Iterable[str] = ()) -> str:
+        """Return the placeholder of the value in this session. `lines` are what a value of several says: each may stand in another text, by itself."""
         known = self._placeholders.get(value)
         if known is None:
             number = self._counts[kind] = self._counts.get(kind, 0) + 1
             known = self._placeholders[value] = f"[ybs:secret:{kind}#{number}]"
             self._values[known] = value
-            if "\n" in value:  # a part of it may stand in another text, by itself
-                self._parts |= {part.encode(): kind for part in _PART().findall(value)}
+            for part in chain.from_iterable(map(_PART().findall, lines)):
+                self._parts[part.encode()] = kind
+                self._placeholders.setdefault(part, known)
             self._learned += 1
         return known
 
@@ -163,8 +168,11 @@ class Vault:
 
     def forget_parts(self, value: str) -> None:
         """Take the parts of a value for no secrets any more."""
-        for part in _PART().findall(value):
-            self._parts.pop(part.encode(), None)
+        whole = self._placeholders[value]
+        for part in [each for each, known in self._placeholders.items() if known == whole]:
+            if part != value:
+                del self._placeholders[part]
+                self._parts.pop(part.encode(), None)
 
     def parts(self) -> list[tuple[bytes, str]]:
         """Return the long parts of values that stood in several lines, with their kinds."""
