@@ -12,7 +12,7 @@ from ybs.config.schema import Mode, SafetySettings
 from ybs.core.errors import ConfigError
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Effect, Preview
-from ybs.security.policy.case import NETWORK, OUTSIDE, Subject
+from ybs.security.policy.case import NETWORK, OUTSIDE, Subject, without_identity
 from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
 from ybs.security.policy.rules import PolicyRule
 
@@ -358,6 +358,20 @@ def test_grants_of_files_go_by_path_and_those_of_other_tools_by_arguments():
     alike = decide(policy, "their_tool", "execute", is_alike=True)
     assert isinstance(alike, Ask)
     assert alike.question.grant == "their_tool(*)"
+    about = {"is_alike": True, "detail": "with the network"}
+    grants = list[str]()
+    for identity in ("one", "two", "one", "\ud800"):
+        each = decide(policy, "their_tool", "execute", identity=identity, **about)
+        assert isinstance(each, Ask)
+        grants.append(each.question.grant)
+    assert grants[0] == grants[2]
+    assert len({*grants}) == 3
+    assert {*map(without_identity, grants)} == {"their_tool(*) with the network"}
+    for plain in ("run_shell(known as 0123456789abcdef)", "run_shell(a as b)", "edit_file(**)"):
+        assert without_identity(plain) == plain
+    policy.grant(grants[0], is_kept=False)
+    assert word(decide(policy, "their_tool", "execute", identity="one", **about)) == "allow"
+    assert word(decide(policy, "their_tool", "execute", identity="two", **about)) == "ask"
 
 
 def test_s13_always_for_a_write_means_the_projects_files_by_this_tool_and_nothing_beyond_them():

@@ -18,6 +18,7 @@ from ybs.commands.open import SlashCommands
 from ybs.core.events import ConfirmationAsked, Noticed, ToolFinished, ToolPrinted
 from ybs.core.ports import Answer, Question
 from ybs.security.sandbox.sandbox import Sandbox
+from ybs.session.questions import grant_text
 from ybs.session.reply import Outcome, Reply
 from ybs.session.session import Session
 from ybs.testing import RecordedEvents, ScriptedModel, call
@@ -116,7 +117,10 @@ async def test_a_tool_is_offered_asked_about_and_run(project: Path, home: Path):
         (question,) = scene.asked
         assert question.preview.title == "Call echo of the MCP server demo"
         assert question.reason == "its server runs without a sandbox"
-        assert question.grant == "mcp__demo__echo(*) with no sandbox"
+        assert re.fullmatch(
+            r"mcp__demo__echo\(\*\) with no sandbox as [0-9a-f]{16}", question.grant
+        )
+        assert grant_text(question) == "mcp__demo__echo(*) with no sandbox"
         assert any(isinstance(each, ConfirmationAsked) for each in scene.events.events)
 
 
@@ -397,6 +401,49 @@ async def test_a_projects_servers_need_its_trust_and_are_never_let_out(project: 
     async with Scene(project, ["hi"]) as scene:
         await scene.turn()
         assert "cannot switch the sandbox off" in scene.notices[0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"args": ["-I", "other.py"]},
+        {"env": {"TOKEN": "${NOTES}"}},
+        {"env": {"MODE": "fast"}},
+        {"project": "none"},
+        {"network": False},
+        {"read": ["~/data"]},
+        {"cwd": "apart"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+@pytest.mark.parametrize("is_own", [False, True], ids=["project", "own"])
+async def test_an_always_counts_for_no_other_server_of_the_name_and_none_that_is_given_something_else(
+    other: dict[str, Any], *, is_own: bool, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("NOTES", "1")
+    entry = entry_of(project)
+    (project / "other.py").write_bytes((project / "server.py").read_bytes())
+    if "args" in other:
+        other = {"args": ["-I", str(project / "other.py")]}
+
+    async def asked(**more: Any) -> int:
+        if is_own:
+            configure({"demo": {**entry, **more}})
+            give_trust(project)
+        else:
+            write(project, {"mcpServers": {"demo": {**entry, **more}}}, ".mcp.json")
+            review = load(this_host(), folder=project).review
+            assert review is not None
+            give(this_host(), review, review.grantable)
+        async with Scene(project, [echo(), "done"]) as scene:
+            scene.answer = Answer(is_allowed=True, is_for_project=True)
+            (result,) = await scene.turn()
+            assert result.success, scene.notices
+            return len(scene.asked)
+
+    assert [await asked(), await asked()] == [1, 0]
+    assert [await asked(**other), await asked(**other)] == [1, 0]
+    assert await asked() == 0
 
 
 async def test_a_projects_server_finds_nothing_that_was_left_by_one_with_less_or_before_a_revoke(

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from ybs.core.envelope import MAIN
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Answer, Confirm, Question
+from ybs.security.policy.case import without_identity
 from ybs.security.unicode import unabridged
 from ybs.tools.builtin.ask_user import AS_TEXT
 from ybs.tools.builtin.run_shell import OUTSIDE, RUN
@@ -93,7 +94,8 @@ def asked_in_words(question: OpenQuestion) -> str:
 
 def grant_text(question: Question | OpenQuestion, *, with_network: bool = False) -> str:
     """Return the rule that "always" stores, in one line, and in words where its grammar is not plain or it is the whole command."""
-    rule = unabridged(question.network_grant if with_network else question.grant)
+    grant = question.network_grant if with_network else question.grant
+    rule = unabridged(without_identity(grant))
     preview = question.preview
     command = unabridged(preview if isinstance(preview, str) else preview.body).strip()
     if command and f"({command})" in rule and (len(rule) > _LONGEST_RULE or "\n" in rule):

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from trusting import put
 from ybs.core.ports import Answer
 from ybs.security.own_programs import WHY_APART
 from ybs.security.sandbox import choice
+from ybs.session.questions import grant_text
 
 pytestmark = [
     pytest.mark.integration,
@@ -57,8 +59,30 @@ async def test_what_it_needs_is_asked_for_once_and_given(project, home, monkeypa
         (question,) = played.questions
         assert question.reason == "it needs to change files, your MY_SETTING, to read ~/data"
         assert "It needs to change files, your MY_SETTING" in question.preview.body
-        assert question.grant == "work(*) with to change files, your MY_SETTING, to read ~/data"
+        shown = "work(*) with to change files, your MY_SETTING, to read ~/data"
+        assert question.grant.startswith(f"{shown} as ")
+        assert grant_text(question) == shown
     assert (project / "made").read_text() == "blue\n"
+
+
+async def test_an_always_counts_for_no_other_program_under_the_name_nor_for_another_place_to_start(
+    project: Path, home: Path
+):
+    async def asked(program: str, **more: Any) -> int:
+        said = {"name": "send", "needs": {"network": True}, **more}
+        install(home, program, "echo sent", said)
+        try:
+            async with playing(project, "auto") as played:
+                played.answer = Answer(is_allowed=True, is_for_project=True)
+                assert (await played.run("send")).output == "sent"
+                return len(played.questions)
+        finally:
+            (home / f".config/ybs/tools/{program}").unlink()
+
+    assert [await asked("send"), await asked("send")] == [1, 0]
+    assert [await asked("other"), await asked("other")] == [1, 0]
+    assert await asked("send", cwd="apart") == 1
+    assert await asked("send", description="Send it.") == 0
 
 
 async def test_one_with_a_key_loads_nothing_that_a_command_left_in_its_home(

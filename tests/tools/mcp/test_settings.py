@@ -127,6 +127,24 @@ def test_what_it_is_given_is_said_in_a_few_words(more: dict[str, Any], needs: st
     assert server_of("demo", {**STDIO, **more}).needs == needs
 
 
+def test_another_key_in_the_same_place_and_another_time_limit_make_no_other_server_for_an_always():
+    def identity(entry: dict[str, Any]) -> str:
+        return server_of("demo", entry).identity
+
+    assert identity({**STDIO, "env": {"KEY": "2"}, "timeout_seconds": 9}) == identity(STDIO)
+    assert identity({**STDIO, "env": {"KEY": "${KEY}"}}) != identity(STDIO)
+    two, swapped = {"A": "${X}", "B": "${Y}"}, {"A": "${Y}", "B": "${X}"}
+    assert identity({**STDIO, "env": two}) != identity({**STDIO, "env": swapped})
+    there = {"url": "https://host/mcp", "headers": {"X-Key": "${A}"}}
+    assert identity(there) == identity({**there, "enabled": False})
+    for more in (
+        {"url": "https://other/mcp"},
+        {"headers": {"X-Key": "${B}"}},
+        {"headers": {"Y": "${A}"}},
+    ):
+        assert identity({**there, **more}) != identity(there)
+
+
 @every_row(
     "command, is_container",
     [

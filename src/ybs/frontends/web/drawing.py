@@ -32,6 +32,7 @@ from ybs.frontends.terminal.words import (
     verb,
 )
 from ybs.frontends.web import markup
+from ybs.security.policy.case import without_identity
 from ybs.security.unicode import printable, shown_whole, unabridged
 from ybs.session.questions import asker_of, choices_of
 from ybs.session.reply import Cell, CellKind, Reply, Table, TerminalActions
@@ -212,7 +213,7 @@ def _confirmation(event: events.ConfirmationAsked | events.ConfirmationAnswered)
         return {"t": "asked", "id": event.id}
     word = "allowed" if event.is_allowed else "not allowed"
     why = printable(": ".join(filter(None, (word, event.reason))))
-    grant = f" ({printable(event.grant)} from now on)" if event.grant else ""
+    grant = f" ({printable(without_identity(event.grant))} from now on)" if event.grant else ""
     return {"t": "answered", "id": event.id, "ok": event.is_allowed, "text": f"{why}{grant}"}
 
 

@@ -30,6 +30,8 @@ NETWORK = "it wants the network: whatever it can read could be sent away"
 #: Why a command that is to run outside is asked about in every mode but `bypass`.
 OUTSIDE = "the model wants to run it outside the sandbox: as your own shell would, with your keys, your logins and all your files"
 CHANGED = "outside the sandbox, what this session changed would act with your keys: {}"
+#: Of a digest that stands for a program or server.
+_DIGITS = 16
 
 
 class Subject(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,8 @@ class Subject(Struct, frozen=True, kw_only=True):
     `named`: the same paths in every spelling, for the rules that deny or ask.
     `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
     or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it; `place`: the whole path of that folder, or of the project's own.
-    `detail` tells calls apart that the rest does not, in words of ybs's own.
+    `detail` tells calls apart that the rest does not, in words of ybs's own. `identity` stands for the program or server behind a tool that ybs does not bring, and for what
+    that is given: an "always" holds its digest, so that it counts for no other one under the name.
     `network`: the command would have the network, which is closed otherwise; `offers_network`: it would not, and can have it. `only_reads`: this call changes nothing,
     although its tool may. `is_plain`: no text among the arguments is run. `destroys` says what would be permanently lost.
     `is_own`: what it changes are ybs's own files, which later sessions read: no mode but `bypass` covers it, no grant, no undo.
@@ -58,6 +61,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     folder: str = ""
     place: str = ""
     detail: str = ""
+    identity: str = ""
     network: bool = False
     offers_network: bool = False
     only_reads: bool = False
@@ -76,6 +80,12 @@ class Subject(Struct, frozen=True, kw_only=True):
     why_loading: Callable[[], str] = str
     is_elsewhere: bool = False
     is_unshown: bool = False
+
+
+def without_identity(grant: str) -> str:
+    """Return what "always" stores as it is shown where the question says what the tool is given: without the digest behind it."""
+    rule, mark, digest = grant.rpartition(" as ")
+    return rule if mark and len(digest) == _DIGITS and digest.isalnum() else grant
 
 
 class Case:
@@ -221,6 +231,11 @@ class Case:
     def _place_of(self, folder: str) -> str:
         place = f" in {quoted(folder)}" if folder not in ("", ".") else ""
         place += f" {self.subject.detail}" if self.subject.detail else ""
+        if self.subject.identity:
+            from hashlib import sha256  # built-in tools need none
+
+            data = self.subject.identity.encode(errors="surrogatepass")
+            place += f" as {sha256(data).hexdigest()[:_DIGITS]}"
         return f"{place} with network" if self.wants_network else place
 
     def with_network(self) -> "Case":

@@ -65,12 +65,15 @@ class ProgramTool:
         return Preview(title=f"Run the tool {self.program.shown}", body="\n".join(lines))
 
     def subject(self, arguments: Any) -> Subject:
-        """Give its needs: "always" stands for every call as long as they are these."""
+        """Give its needs: "always" stands for every call as long as they are these, and the program the same."""
         del arguments
         needs = self.definition.needs.words
         asks = f"it needs {needs}" if needs else ""
         detail, is_unshown = f"with {needs}" if needs else "", self.definition.is_unshown
-        return Subject(is_alike=True, asks=asks, detail=detail, is_unshown=is_unshown)
+        identity = str([self.program.in_project or self.program.path, self.definition.cwd])
+        return Subject(
+            is_alike=True, asks=asks, detail=detail, identity=identity, is_unshown=is_unshown
+        )
 
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
         """Run the program. Raises ToolError where it fails, with what it said."""

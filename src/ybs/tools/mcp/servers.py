@@ -77,11 +77,11 @@ class McpTool:
         return Preview(title=title, body="" if shown == "{}" else shown)
 
     def subject(self, arguments: Any) -> Subject:
-        """Give what the server is given: "always" stands for every call as long as it is this."""
+        """Give what the server is given: "always" stands for every call as long as it is this, and the server the same."""
         del arguments
-        needs = self._needs
-        asks = f"its server {given(needs)}" if needs else ""
-        return Subject(is_alike=True, asks=asks, detail=f"with {needs}" if needs else "")
+        needs, identity = self._needs, self._connection.server.identity
+        asks, detail = (f"its server {given(needs)}", f"with {needs}") if needs else ("", "")
+        return Subject(is_alike=True, asks=asks, detail=detail, identity=identity)
 
     async def run(self, arguments: Any, print_live: Callable[[str], None]) -> ToolOutput:
         """Have the server run it. Raises ToolError."""

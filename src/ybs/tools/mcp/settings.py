@@ -13,7 +13,13 @@ from msgspec.structs import replace
 from ybs.config.addresses import is_loopback, parts_of
 from ybs.config.report import mask_address, mask_words
 from ybs.config.tree import is_list, is_object
-from ybs.config.variables import Unset, has_reference, project_variables, replace_references
+from ybs.config.variables import (
+    Unset,
+    has_reference,
+    project_variables,
+    replace_references,
+    variables_in,
+)
 from ybs.core.cutting import shortened
 from ybs.core.decoding import decodable
 from ybs.security.firewall.checks import is_random
@@ -200,6 +206,16 @@ class Server(Struct, frozen=True, kw_only=True):
         if not self.url:
             return " ".join([self.command, *mask_words(self.args)])
         return mask_address(self.url)
+
+    @property
+    def identity(self) -> str:
+        """What an "always" for its tools stands for: what it is, and all that it is given, with keys by the names of their variables and headers alone."""
+        env, headers = (
+            sorted((name, variables_in(value)) for name, value in each.items())
+            for each in (self.env, self.headers)
+        )
+        places = [self.project, self.network, self.read, self.write, self.sandbox, self.cwd]
+        return str([self.said, env, headers, places])
 
     @property
     def needs(self) -> str:
