@@ -97,6 +97,10 @@ async def switch(
     status = session.status()
     prompt = f" with the {form} prompt" if form in ("short", "full") else ""
     lines = [f"Now using {status.shown_provider} {status.model}{prompt}."]
+    if provider is not None:
+        from ybs.commands.offers import whose_server
+
+        lines += filter(None, [await whose_server(session, provider)])
     tokens = session.estimated_tokens()
     if tokens > session.agent.window.room:
         lines.append(
