@@ -89,10 +89,10 @@ async def offer_models_at(session: Session, name: str) -> Reply:
     return Reply(menu=Menu(f"Models of {name}", tuple(items)))
 
 
-async def whose_server(session: Session, provider: str) -> str:
+async def whose_server(session: Session, provider: str) -> list[str]:
     """Say of a provider whose server it is, in a sentence, where that is another user's of this machine; else nothing."""
     owner = (await look(session.host, provider, session.config)).owner
-    return f"Its server on this machine is {whose(owner)}: your words go there." if owner else ""
+    return [f"Its server on this machine is {whose(owner)}: your words go there."] if owner else []
 
 
 async def names_of(session: Session) -> list[str]:
