@@ -14,6 +14,7 @@ from scripted import HttpError, OllamaServer, OpenAIServer
 from ybs.commands import offers
 from ybs.commands.open import SlashCommands
 from ybs.commands.table import COMMANDS
+from ybs.config.presets import PRESETS
 from ybs.core.errors import ProviderDown
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Preview
@@ -302,3 +303,29 @@ async def test_another_users_server_is_named_so(open_session: Open, home: Path, 
                 if "near" in item.line
             ]
     assert details == ["another user's (mallory)"] * 2
+
+
+@pytest.mark.parametrize("owner", ["mallory", ""])
+async def test_a_provider_named_without_a_model_says_whose_its_server_is(
+    open_session: Open, home: Path, monkeypatch, owner: str
+):
+    """Another user's is sent no key for its list, and Enter does not take it."""
+    key = "k-" + "x" * 20
+    monkeypatch.setenv("VLLM_API_KEY", key)
+    monkeypatch.setattr("ybs.providers.nearby.other_user_at", lambda *_: owner)
+    async with OpenAIServer([]) as server, OpenAIServer([]) as other:
+        preset = msgspec.structs.replace(PRESETS["vllm"], endpoint=other.url)
+        monkeypatch.setitem(PRESETS, "vllm", preset)
+        session, _ = open_session(server)
+        async with session:
+            used = session.agent.provider
+            items = menu_of(await said(session, "/provider vllm")).items
+            sent = [str(dict(each.headers)) for each in other.other_requests]
+            marked = next((each for each in items if each.is_current), items[0])
+            await said(session, marked.line)
+            assert (session.agent.provider == used) is bool(owner)
+            reply = await said(session, items[-1].line)
+    assert sent
+    assert any(key in each for each in sent) is not bool(owner)
+    assert items[-1].detail == (f"another user's ({owner})" if owner else "running here")
+    assert ("another user's (mallory): your words go there" in reply.text) is bool(owner)

@@ -95,15 +95,20 @@ class Installed:
         *script: Any,
         environ: Mapping[str, str] | None = None,
         options: Sequence[str] = ("--mode", "bypass"),
+        by: "Installed | None" = None,
     ) -> tuple[str, str]:
-        """Take one turn in which nothing is asked; return the tools' results as the model got them, and standard error."""
+        """Take one turn in which nothing is asked; return the tools' results as the model got them, and standard error.
+
+        `by` is the installation that works here, if it is another one.
+        """
+        program = (by or self).named / "bin"
         with serving([*script, "done"], OpenAIServer) as server:
             words = (
                 *("--print", "go", *options, "--provider", "openai"),
                 *("--endpoint", server.url, "--model", "m"),
             )
             done = subprocess.run(
-                [self.named / "bin/python", self.named / "bin/ybs", *words],
+                [program / "python", program / "ybs", *words],
                 cwd=self.project,
                 env={"HOME": str(self.home), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "k"}
                 | dict(environ or {}),
@@ -182,8 +187,9 @@ def fresh() -> Iterator[Callable[[], None]]:
     """Forget what was found of the process's own code, before and after."""
 
     def forget() -> None:
+        own_code._installed.clear()  # pyright: ignore[reportPrivateUsage]
         own_code._code.cache_clear()  # pyright: ignore[reportPrivateUsage]
-        own_code.code_in.cache_clear()
+        own_code._code_in.cache_clear()  # pyright: ignore[reportPrivateUsage]
 
     forget()
     yield forget
@@ -230,6 +236,29 @@ def test_no_command_changes_it(installed: Installed) -> None:
     for number in range(len(COMMANDS)):
         assert f"over {number}" in told
     assert (installed.project / "src/app.py").read_text() == "y\n"  # all else is as before
+
+
+@pytest.mark.parametrize("layout", [each for each in LAYOUTS if each != "deep"])
+def test_no_process_of_another_installation_changes_it(make, layout: str, tmp_path: Path) -> None:
+    """A server works in the projects of all who attach, with the code of whoever started it."""
+    installed = make(layout, "bubblewrap")
+    (tmp_path / "project").mkdir()
+    other, before = (
+        Installed(tmp_path / "project", tmp_path, "plain", "bubblewrap"),
+        installed.state(),
+    )
+    calls = [
+        call("run_shell", command=f"({installed.named_in(each)}) 2>&1; echo over {number}")
+        for number, each in enumerate(COMMANDS)
+    ]
+    write = installed.named_call(call("write_file", path="SITE/evil.pth", content="import os\n"))
+    told, said = installed.run(*calls, write, by=other)
+    assert f"over {len(COMMANDS) - 1}" in told
+    assert "ybs itself runs from there" in told
+    assert f"ybs itself runs from {installed.named.relative_to(installed.project)}" in said.replace(
+        "envs/real, ", ""
+    )
+    assert installed.state() == before
 
 
 def test_with_the_sandbox_off_no_command_changes_it_unasked(installed: Installed) -> None:
@@ -838,9 +867,38 @@ def test_a_python_that_a_file_could_lead_elsewhere_is_code_as_a_whole(monkeypatc
     """The project is what holds the interpreter, as of conda: Python looks there for `pyvenv.cfg`, which is missing."""
     root = str(tmp_path.resolve())
     monkeypatch.setattr(sys, "prefix", root)
-    own_code.code_in.cache_clear()
+    own_code._code_in.cache_clear()  # pyright: ignore[reportPrivateUsage]
     assert own_code.code_in(root) == (root,)
-    own_code.code_in.cache_clear()
+    own_code._code_in.cache_clear()  # pyright: ignore[reportPrivateUsage]
     (tmp_path / "pyvenv.cfg").touch()
     assert root not in own_code.code_in(root)
-    own_code.code_in.cache_clear()
+    own_code._code_in.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_an_environment_with_ybs_is_code_whoever_runs_from_it(tmp_path: Path, fresh) -> None:
+    root, outer = tmp_path.resolve() / "project", tmp_path.resolve() / "venvs/p"
+    packages = [root / name / "lib/python3.11/site-packages" for name in (".venv", "a/env", "a/b/deep", "node_modules/env", "other", "editable")]  # fmt: skip
+    packages.append(outer / "lib/python3.12/site-packages")
+    for each in packages:
+        each.mkdir(parents=True)
+        (each / "../../../bin").resolve().mkdir()
+        (each / "../../../bin/python").resolve().symlink_to("/usr/bin/python3")
+        if "other" not in each.parts and "editable" not in each.parts:
+            (each / "ybs").mkdir()
+            (each / "ybs/__init__.py").touch()
+    (packages[5] / "ybs-1.dist-info").mkdir()
+    (packages[0] / "linked").symlink_to(root / "source")
+    (root / "link").symlink_to(outer)
+    (root / "around").symlink_to(tmp_path)  # nothing is looked for behind it
+    (root / "closed").mkdir(mode=0)
+    assert own_code.code_in(str(root)) == ()
+    own_code.find_installed(str(root))
+    own_code.find_installed(str(root / "missing"))
+    found = {str(root / name) for name in (".venv", "a/env", "link", "source")}
+    assert {*own_code.code_in(str(root))} == found
+    assert own_code.code_in(str(packages[0])) == (str(packages[0]),)
+    shutil.rmtree(root / ".venv")
+    own_code.find_installed(str(root / "missing"))
+    assert {*own_code.code_in(str(root))} == {str(root / "a/env"), str(root / "link")}
+    fresh()
+    assert own_code.code_in(str(root)) == ()

@@ -25,7 +25,7 @@ from ybs.security.firewall.structs import masked_question
 from ybs.security.incognito import Incognito
 from ybs.security.launcher import LOADERS, paths_in
 from ybs.security.own_programs import OwnPrograms
-from ybs.security.paths.own_code import code_in, forget_in, is_program, make_missing
+from ybs.security.paths.own_code import code_in, find_installed, forget_in, is_program, make_missing
 from ybs.security.paths.own_files import keep_apart
 from ybs.security.paths.path_text import lies_in
 from ybs.security.paths.roots import Roots
@@ -213,6 +213,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             keep_apart(stamp, lambda link: roots.holds(link.resolve()), writes=writes)
         for folder in folders:
             make_missing(str(folder))
+            find_installed(str(folder))
             forget_in(str(folder))
             code += code_in(str(folder))
         notes = tuple(self._loaded_from(folders))

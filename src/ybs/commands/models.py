@@ -103,25 +103,25 @@ async def switch(
             f"The conversation (about {tokens:,} tokens) does not fit into its window of "
             f"{status.window:,}: it will be shortened with your next message."
         )
-    if model is not None:
-        lines += await _doubts(session, model)
+    lines += await _doubts(session, provider, model)
     return Reply(text="\n".join(lines))
 
 
-async def _doubts(session: Session, model: str) -> list[str]:
-    """Name the nearest models if the provider, asked for a moment, does not list this one."""
-    from ybs.commands.offers import names_of
+async def _doubts(session: Session, provider: str | None, model: str | None) -> list[str]:
+    """Say whose server it is, if another user's, and name the nearest models if the provider, asked for a moment, does not list this one."""
+    from ybs.commands.offers import names_of, whose_server
 
-    names = await names_of(session)
-    if not names or any(
-        name == model or name.startswith((f"{model}:", f"{model}-")) for name in names
-    ):
-        return []
+    doubts = await whose_server(session, provider) if provider is not None else []
+    names = await names_of(session) if model is not None else []
+    if model is None or not names:
+        return doubts
+    if any(name == model or name.startswith((f"{model}:", f"{model}-")) for name in names):
+        return doubts
     from difflib import get_close_matches  # only after a doubtful name
 
     near = get_close_matches(model, names, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(near)}?" if near else " /model lists its models."
-    return [f"{session.agent.server} does not list that model.{hint}"]
+    return [*doubts, f"{session.agent.server} does not list that model.{hint}"]
 
 
 async def change_mode(session: Session, argument: str) -> Reply:

@@ -72,15 +72,27 @@ async def offer_models_at(session: Session, name: str) -> Reply:
     if incognito.only_here:
         is_here = runs_here(session.host, name, "", session.config)
         incognito.check_model(name, "", is_here=is_here)
+    reach = await look(session.host, name, session.config)
     names: list[str] = []
-    with suppress(ModelError, TimeoutError):
-        names = await in_time(list_models(session.host, session.config, name))
+    if reach.owner:  # is sent no key for a list
+        names = await models_here(session.host, reach, session.config)
+    else:
+        with suppress(ModelError, TimeoutError):
+            names = await in_time(list_models(session.host, session.config, name))
     if not names:
         text = f"{name} has no default model. Name one: /provider {name} MODEL"
         return Reply.error(text)
-    items = tuple(_item_at(name, model, "") for model in _allowed(session, name, names))
-    menu = Menu(f"Models of {name}", items)
-    return Reply(menu=menu)
+    items = [_item_at(reach, model) for model in _allowed(session, name, names)]
+    if reach.owner:  # Enter changes nothing
+        used = f"{session.agent.server} {session.agent.model.name}"
+        items.insert(0, MenuItem("/provider current", _label(used), "in use", is_current=True))
+    return Reply(menu=Menu(f"Models of {name}", tuple(items)))
+
+
+async def whose_server(session: Session, provider: str) -> list[str]:
+    """Say of a provider whose server it is, in a sentence, where that is another user's of this machine; else nothing."""
+    owner = (await look(session.host, provider, session.config)).owner
+    return [f"Its server on this machine is {whose(owner)}: your words go there."] if owner else []
 
 
 async def names_of(session: Session) -> list[str]:
@@ -114,15 +126,15 @@ async def _others(name: str, session: Session) -> list[MenuItem]:
     config = session.config
     reach = await look(session.host, name, config)
     names = await models_here(session.host, reach, config)
-    where = whose(reach.owner)
     if not names and (own := config.providers.get(name)) is not None and own.model:
-        names, where = ([own.model], _detail(reach)) if reach.is_ready else ([], "")
-    return [_item_at(name, model, where) for model in _allowed(session, name, names)]
+        names = [own.model] if reach.is_ready else []
+    return [_item_at(reach, model) for model in _allowed(session, name, names)]
 
 
-def _item_at(name: str, model: str, where: str) -> MenuItem:
-    line = f"/provider {name} {model}"
-    return MenuItem(line, _label(f"{name} {model}"), where)
+def _item_at(reach: Reachability, model: str) -> MenuItem:
+    """Return the item for a model of another provider, which says whose server that is."""
+    name = reach.provider
+    return MenuItem(f"/provider {name} {model}", _label(f"{name} {model}"), _detail(reach))
 
 
 def _allowed(session: Session, provider: str, names: Sequence[str]) -> list[str]:

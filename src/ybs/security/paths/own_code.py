@@ -2,6 +2,9 @@
 
 Where it lies in a folder that tools may work in (`pip install ybs` in a project's `.venv`, an editable install), whoever
 could write it would run in ybs's process, outside the sandbox and with the person's keys.
+
+An installation is known by what it is, and not only by the process that looks: a server holds sessions of projects whose own
+`.venv` has ybs too, for the terminals that attach from there. So each session looks for environments with ybs once, as it begins.
 """
 
 import os
@@ -9,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
+from glob import escape, glob
 from typing import NamedTuple
 
 from ybs.config.editables import finders, found_by_finders, left_out, mapping_of
@@ -21,6 +25,11 @@ OWN_CODE = (
     "or install ybs elsewhere (`uv tool install ybs`, `pipx install ybs`)."
 )
 _VENV = ("lib", "lib64", "include", "pyvenv.cfg")
+#: So many folders deep below a root an environment is looked for, and not among what is installed by the thousand.
+_DEPTH = 2
+_BULK = frozenset({"node_modules", "vendor", "target", "__pycache__", ".git"})
+#: Environments with ybs in them that sessions of this process have found in their roots.
+_installed: list[str] = []
 
 
 class _Code(NamedTuple):
@@ -38,13 +47,50 @@ def make_missing(root: str) -> None:
                 os.makedirs(path, 0o700, exist_ok=True)  # noqa: PTH103 - a text
 
 
-@cache
+def find_installed(root: str) -> None:
+    """Hold each environment in the root that has ybs among its packages, whichever process runs from it. What is gone is forgotten."""
+    found = (*_installed, *_environments(root))
+    _installed[:] = dict.fromkeys(each for each in found if any(_packages(each)))
+
+
+def _environments(root: str) -> Iterator[str]:
+    folders = [root]
+    for depth in range(_DEPTH + 1):
+        yield from (each for each in folders if os.path.lexists(f"{each}/bin/python"))
+        if depth < _DEPTH:
+            folders = [below for each in folders for below in _folders_in(each)]
+
+
+def _folders_in(folder: str) -> list[str]:
+    """Return the folders in a folder, and links to some; of a link nothing."""
+    try:
+        if os.path.islink(folder):  # noqa: PTH114 - texts throughout
+            return []
+        with os.scandir(folder) as entries:
+            return [each.path for each in entries if each.name not in _BULK and each.is_dir()]
+    except OSError:  # it may not be looked at
+        return []
+
+
+def _packages(prefix: str) -> list[str]:
+    """Return the folders of packages in an environment that have ybs itself, and not only a way to where somebody works on it."""
+    found = glob(f"{escape(prefix)}/lib/python*/*-packages/ybs/__init__.py")  # noqa: PTH207
+    return [each.removesuffix("/ybs/__init__.py") for each in found]
+
+
 def code_in(root: str) -> tuple[str, ...]:
     """Return what lies in the root, whose links are resolved: code, and links that lead to it.
 
     The root itself where it is or lies in a folder of code. What lies in another path of the list is left out.
     """
+    return _code_in(root, tuple(_installed))
+
+
+@cache
+def _code_in(root: str, installed: tuple[str, ...]) -> tuple[str, ...]:
     code = _code()
+    if installed:
+        code = _with_installed(code, installed)
     if any(lies_in(root, folder) for folder in code.folders):
         return (root,)
     is_prefix = root in map(os.path.realpath, _prefixes())
@@ -104,6 +150,18 @@ def _code() -> _Code:
             folders.update(steps(path, has_turns=False))
     for path in _programs():
         prefixes.update(steps(path, has_turns=False))
+    return _Code(frozenset(folders), frozenset(prefixes))
+
+
+def _with_installed(code: _Code, installed: tuple[str, ...]) -> _Code:
+    folders, prefixes = set(code.folders), set(code.prefixes)
+    for prefix in installed:
+        packages = _packages(prefix)
+        links = (each for folder in packages for each in _links(folder))
+        for path in (f"{prefix}/bin", *packages, *links):
+            folders.update(steps(path, has_turns=False))
+        for path in _parts(prefix):
+            prefixes.update(steps(path, has_turns=False))
     return _Code(frozenset(folders), frozenset(prefixes))
 
 
@@ -206,11 +264,14 @@ def _prefixes() -> Iterable[str]:
 def _programs() -> Iterator[str]:
     """Yield whole environments, their parts, the interpreter, the program `ybs`."""
     for prefix in _prefixes():
-        yield prefix
-        yield from (f"{prefix}/{name}" for name in _VENV)
+        yield from _parts(prefix)
     for program in (sys.executable, getattr(sys, "_base_executable", ""), sys.argv[0]):
         if program and os.path.isfile(program):  # noqa: PTH113
             yield os.path.abspath(program)  # noqa: PTH100
+
+
+def _parts(prefix: str) -> tuple[str, ...]:
+    return (prefix, *(f"{prefix}/{name}" for name in _VENV))
 
 
 def _more_folders() -> Iterator[str]:

@@ -150,7 +150,7 @@ def holding_code(program: str, folders: Iterable[str]) -> tuple[str, ...]:
         code = [path for path in code_in(folder) if not Path(path).is_symlink()]
         above = [path for path in _above_in(code, folder) if path != folder]
         mounts |= dict.fromkeys(above, "--dev-bind") | dict.fromkeys(code, "--ro-bind")
-    words = [word for path in sorted(mounts) for word in (mounts[path], path, path)]
+    words = [word for path in sorted(mounts) for word in _bind(mounts[path], (path,))]
     return (program, "--dev-bind", "/", "/", *words, "--")
 
 
