@@ -11,7 +11,7 @@ import warnings
 from functools import partial
 from typing import Any
 
-from ybs.config.host import worked_in
+from ybs.config.host import states, unnamed, worked_in
 from ybs.security.paths.home_links import hidden_in, read_by_ybs
 
 _HOOK = sys.excepthook
@@ -59,6 +59,8 @@ def put_back_what_is_process_wide() -> str:
         root.removeHandler(handler)
     root.setLevel(logging.WARNING)
     sys.excepthook = _HOOK
+    states.clear()
+    unnamed.clear()
     worked_in.clear()  # what a test works in, and thousands did before it
     hidden_in.cache_clear()  # the home folder of the next test may be the same, and what is in it not
     read_by_ybs.cache_clear()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ybs.agent.hooks import HookFacts, PersonsHooks, TurnHook
 from ybs.agent.secrets import Secrets
 from ybs.config.document import visible
-from ybs.config.host import Host
+from ybs.config.host import Host, unnamed
 from ybs.config.layers import Loaded
 from ybs.config.paths import PERSONS_AGENTS, PROJECT_AGENTS, PROJECT_SKILLS
 from ybs.config.schema import Config
@@ -480,6 +480,8 @@ def _shells_of(
     roots: Roots, sandbox: Sandbox, outputs: Outputs, incognito: Incognito, person: Person
 ) -> Shells:
     keeps, told = incognito.may_write, person.jobs_changed
+    if not keeps:
+        unnamed.update(map(str, roots.folders))
     return Shells(roots, starter=sandbox, outputs=outputs, keeps_outputs=keeps, changed=told)
 
 

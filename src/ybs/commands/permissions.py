@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ybs.config.host import unnamed
 from ybs.core.errors import ConfigError, Refused
 from ybs.session.reply import Reply, Table
 from ybs.session.session import Session
@@ -46,6 +47,8 @@ def _add_folders(session: Session, argument: str) -> Reply:
         return Reply(text=f"ybs works in {short(str(folder))} already.")
     roots.add(folder)
     session.host.work_in(folder)
+    if session.environment.incognito.is_on:
+        unnamed.add(str(folder))
     session.context.tell(f"The person lets you read and change files in {folder} from now on.")
     text = f"ybs works in {short(str(folder))} too, until this session ends."
     return Reply(

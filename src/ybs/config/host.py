@@ -26,6 +26,9 @@ MEMORY: Final = "/dev/shm"  # noqa: S108 - in a folder of the person's own
 #: Where models and projects may write, without links: the folders that sessions of this process work in, with the repositories around
 #: them, and those of commands. One for all hosts: no program in there is run outside of the sandbox, whoever asks for it.
 worked_in: set[str] = set()
+#: The state folders of this process, in which the commands of all processes are noted; and the folders of incognito sessions, which are named nowhere.
+states: set[str] = set()
+unnamed: set[str] = set()
 #: Files of settings that were asked for by name (`--config`), without links: the person's own, wherever they lie.
 asked_for: set[str] = set()
 
@@ -67,6 +70,7 @@ class Host(Struct, frozen=True, kw_only=True, eq=False):
         wholes = {each for one in folders for each in (one.resolve(), *self.whole_projects(one))}
         homes = (self.home, self.home.resolve())
         roots = [e for e in wholes if not any(home.is_relative_to(e) for home in homes)]
+        states.add(str(self.state_folder))
         worked_in.update(map(str, roots))
         worked_in.update(map(os.path.realpath, self.command_folders))
 

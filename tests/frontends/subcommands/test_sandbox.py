@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from time import sleep
 
 import pytest
 
 from hosts import this_host
 from ybs.cli import main
 from ybs.security.sandbox.sandbox import Sandbox
+from ybs.tools.shell.path_leases import lent
 
 pytestmark = pytest.mark.integration
 
@@ -97,3 +99,17 @@ def test_rules_that_protect_nothing_stop_it_as_they_stop_a_session(project: Path
     assert done.returncode == 2
     assert "run_shell?" in done.stderr
     assert not (project / "made").exists()
+
+
+def test_other_processes_see_that_it_runs(project: Path) -> None:
+    this_host().work_in(project)
+    words = ("sandbox", "exec", "--", "sh", "-c", "touch here; sleep 60")
+    with subprocess.Popen((sys.executable, "-m", "ybs", *words)) as it:
+        try:
+            assert any(sleep(0.05) or (project / "here").exists() for _ in range(400))
+            with lent(str(project / "x")) as is_lent:
+                assert not is_lent
+        finally:
+            it.terminate()
+    with lent(str(project / "x")) as is_lent:
+        assert is_lent

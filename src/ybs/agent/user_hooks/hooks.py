@@ -65,7 +65,7 @@ _IN_OPEN = (
 )
 _MOVES = (
     "Your hook `{hook}` did not run: something in the sandbox may change where the path of the file leads (such as a job in the background, "
-    'which cannot be paused for it). "sandbox": true in its entry has it run all the same, in the sandbox.'
+    'or a command of another ybs, which cannot be paused for it). "sandbox": true in its entry has it run all the same, in the sandbox.'
 )
 _ELSEWHERE = "the other folder that the file lies in, or may lie in"
 #: The events after a call.

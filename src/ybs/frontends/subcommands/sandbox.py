@@ -6,12 +6,15 @@ import sys
 from contextlib import suppress
 from subprocess import DEVNULL, PIPE
 from threading import Thread
+from time import sleep
 from typing import IO, TYPE_CHECKING
 
 from ybs.frontends.headless.output import tell
 from ybs.security.launcher import persons_program, start
 from ybs.security.sandbox.launch import Access, Launch
 from ybs.session.settings import environment_of, ready_settings
+from ybs.tools.shell.orphans import CommandMark
+from ybs.tools.shell.path_leases import WAIT_SECONDS, may_begin
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,6 +42,9 @@ def execute(arguments: "Namespace", options: "Options") -> int:
         environment.host.environ,
         Access(network=arguments.network, is_command=True),
     )
+    mark = CommandMark.new()  # it says until the end of this function that the command runs
+    while not may_begin(mark, launch.writable):
+        sleep(WAIT_SECONDS)
     # A terminal is not handed in: what runs in the sandbox could read what is typed there (from its standard output
     # too), or change its settings.
     stdin = DEVNULL if sys.stdin is None or sys.stdin.isatty() else None
