@@ -35,7 +35,8 @@ CHANGED = "outside the sandbox, what this session changed would act with your ke
 class Subject(Struct, frozen=True, kw_only=True):
     """What a call is about: the command, or the paths as `Roots.show` writes them.
 
-    `named`: the same paths in every spelling, for the rules that deny or ask.
+    `named`: the same paths in every spelling, for the rules that deny or ask; `command_line`: one of `run_shell` that does the same, for
+    such rules with a pattern and for blocked commands. No rule allows by it.
     `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
     or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it; `place`: the whole path of that folder, or of the project's own.
     `detail` tells calls apart that the rest does not, in words of ybs's own.
@@ -53,6 +54,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     command: str = ""
     paths: tuple[str, ...] = ()
     named: "NamedPaths | None" = None
+    command_line: str = ""
     is_seen: bool = False
     autorun_part: str = ""
     folder: str = ""
@@ -97,6 +99,7 @@ class Case:
         self.offers_network = subject.offers_network and not safety.sandbox_network
         self.wants_outside = subject.outside and subject.offers_outside
         self.command: CommandCase | None = None
+        self._same: CommandCase | None = None  # as a command of `run_shell`
         #: What may be destroyed; `foreseen`: that of which something is known before the command runs.
         self.dangers: tuple[str, ...] = ()
         self.foreseen: tuple[str, ...] = ()
@@ -104,6 +107,8 @@ class Case:
         takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
         if subject.command or takes_text:
             self._read_commands(safety)
+        if subject.command_line:
+            self._read_same(safety)
         if subject.destroys:
             self.dangers += (subject.destroys,)
             self.foreseen += (subject.destroys,)
@@ -119,6 +124,12 @@ class Case:
             self.dangers += command.dangers
             self.foreseen += command.foreseen
             self.command = command if given else None
+
+    def _read_same(self, safety: SafetySettings) -> None:
+        from ybs.security.policy.command_case import CommandCase
+
+        self._same = CommandCase(self.subject.command_line, safety)
+        self.blocked = self.blocked or self._same.blocked
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -170,7 +181,15 @@ class Case:
         return rule.allows_command(self.subject.command, self.command.reading)
 
     def is_touched_by(self, rule: Rule) -> bool:
-        """Return whether a rule that denies or asks covers any of the call."""
+        """Return whether a rule that denies or asks covers any of the call, or of the command that does the same."""
+        line, same = self.subject.command_line, self._same
+        if (
+            same
+            and rule.pattern
+            and rule.names("run_shell")
+            and rule.denies_command(line, same.reading)
+        ):
+            return True
         if not rule.names(self.name):
             return False
         if self.command is not None:
