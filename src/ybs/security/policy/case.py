@@ -105,31 +105,27 @@ class Case:
         self.foreseen: tuple[str, ...] = ()
         self.blocked = ""
         takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
-        if subject.command or takes_text:
-            self._read_commands(safety)
-        if subject.command_line:
-            self._read_same(safety)
+        if subject.command or subject.command_line or takes_text:
+            self._read_commands(safety, takes_text=takes_text)
         if subject.destroys:
             self.dangers += (subject.destroys,)
             self.foreseen += (subject.destroys,)
 
-    def _read_commands(self, safety: SafetySettings) -> None:
+    def _read_commands(self, safety: SafetySettings, *, takes_text: bool) -> None:
         # Loaded here: the first request of a session needs none of it.
         from ybs.security.policy.command_case import CommandCase, commands_in, from_its_folder
 
+        if line := self.subject.command_line:
+            self._same = CommandCase(line, safety)
+            self.blocked = self._same.blocked
         given = self.subject.command and from_its_folder(self.subject.command, self.subject.place)
-        for text in [given] if given else commands_in(bytes(self.call.arguments)):
+        texts = commands_in(bytes(self.call.arguments)) if takes_text and not given else [given]
+        for text in filter(None, texts):
             command = CommandCase(text, safety, network=self.wants_network)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
             self.foreseen += command.foreseen
             self.command = command if given else None
-
-    def _read_same(self, safety: SafetySettings) -> None:
-        from ybs.security.policy.command_case import CommandCase
-
-        self._same = CommandCase(self.subject.command_line, safety)
-        self.blocked = self.blocked or self._same.blocked
 
     @property
     def warnings(self) -> tuple[str, ...]:
