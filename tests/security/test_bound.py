@@ -112,6 +112,65 @@ def test_a_rule_that_is_kept_for_the_project_does_not_free_it_either(project: Pa
     assert judged(policy, Bound("read-only"), 4) == Allow("reading")
 
 
+def each_command(mode: Mode = "ask", ask: tuple[str, ...] = ()) -> Policy:
+    """Make a policy for settings that ask before each command."""
+    safety = SafetySettings(mode=mode, ask=ask)
+    return Policy(safety, find_sandbox=lambda: "full", asks_each_command=True)
+
+
+@every_row("bound", [None, *BOUNDS])
+async def test_where_each_command_is_asked_about_no_bound_lets_one_run_unasked(
+    bound: BoundMode | None,
+) -> None:
+    asked: list[Question] = []
+
+    async def yes(question: Question) -> Answer:
+        asked.append(question)
+        return Answer(is_allowed=True, is_outside=True, with_network=True)
+
+    policy = each_command("plan" if bound is None else "ask")
+    gate = Gate(policy, yes).within(None if bound is None else Bound(bound))
+    name, effect, _ = CALLS[4]
+    call = ToolCall(id="c", name=name, arguments=Raw(b"{}"))
+    subject = Subject(command="ls -l", offers_network=True, offers_outside=True)
+    decision = await gate.admit(call, effect, Preview(title=""), subject, lambda _: None)
+    assert len(asked) == 1
+    if bound in (None, "plan", "read-only"):
+        assert decision == Allow("reading")
+        assert (asked[0].outside, asked[0].offers_network) == ("", False)
+        assert "each command; it can only read" in asked[0].reason
+    else:
+        assert decision == Allow("person", is_outside=True)
+
+
+async def test_a_no_counts_there_and_a_grant_or_rule_needs_no_question() -> None:
+    name, effect, subject = CALLS[4]
+    call = ToolCall(id="c", name=name, arguments=Raw(b"{}"))
+    gate = Gate(each_command("plan"))
+    decision = await gate.admit(call, effect, Preview(title=""), subject, lambda _: None)
+    assert isinstance(decision, Deny)
+    for mode, bound in (("plan", None), ("ask", Bound("plan")), ("ask", Bound("read-only"))):
+        policy = each_command(mode)
+        assert isinstance(judged(policy, bound, 4), Ask)
+        policy.grant("run_shell(ls *)")
+        assert judged(policy, bound, 4) == Allow("reading")
+        assert isinstance(judged(policy, bound, 5), Deny) is (bound != Bound("plan"))
+
+
+def test_what_is_asked_about_because_of_writing_is_held_to_reading_where_nothing_may_be_written():
+    safety = SafetySettings(require_confirmation=())
+    policy = Policy(safety, find_sandbox=lambda: "held")
+    name, effect, _ = CALLS[4]
+    call = ToolCall(id="c", name=name, arguments=Raw(b"{}"))
+    subject = Subject(command="for f in *; do eval $f; done")
+
+    def judge(by: Policy) -> Decision:
+        return by.decide(call, effect, Preview(title=""), subject)
+
+    assert isinstance(judge(policy), Ask)
+    assert Bound("read-only").tightened(policy, judge, effect, subject) == Allow("reading")
+
+
 def test_a_mode_that_is_set_later_counts() -> None:
     policy, bound = policy_of("bypass"), Bound("auto")
     assert isinstance(judged(policy, bound, 1), Allow)

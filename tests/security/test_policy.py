@@ -198,6 +198,18 @@ def test_what_goes_on_in_the_background_is_asked_about():
         assert word(decide(policy, "run_shell", command="ls", in_background=True)) == "deny"
 
 
+def test_a_command_line_that_does_the_same_counts_for_what_denies_and_asks_alone() -> None:
+    same: dict[str, Any] = {"command_line": "git commit -m x", "is_plain": True}
+    rules = ("run_shell(git commit *)",)
+    for kind, expected in (("deny", "deny"), ("ask", "ask"), ("allow", "ask")):
+        policy = policy_of(safety=replace(SafetySettings(), **{kind: rules}))
+        assert word(decide(policy, "git", "delete", **same)) == expected
+        plain = policy_of("auto", safety=replace(SafetySettings(), **{kind: ("run_shell",)}))
+        assert word(decide(plain, "git", "delete", **same)) == "allow"
+    policy = policy_of("bypass", safety=SafetySettings(blocked_commands=("git commit",)))
+    assert word(decide(policy, "git", "delete", **same)) == "deny"
+
+
 def test_who_names_run_shell_in_their_own_settings_is_asked_before_each_command():
     policy = Policy(SafetySettings(), find_sandbox=lambda: "full", asks_each_command=True)
     asked = decide(policy, "run_shell", command="ls")

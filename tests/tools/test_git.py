@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from hostile_git import Sandpit, needs_git, template_in
+from rows import every_row
 from ybs.config.schema import Config
 from ybs.core.ports import Answer, Question
 from ybs.testing import RecordedHook
@@ -448,3 +449,41 @@ async def test_a_rule_that_denies_means_a_folder_however_it_is_spelled(pit, make
         answered = await bench.call("git", action="restore", paths=["src/../infra"])
         assert answered.result.is_refused, answered.output
     assert (project / "infra/a").read_text() == "new"
+
+
+@every_row(
+    ("kind", "rules", "is_refused"),
+    [
+        ("deny", ("run_shell(git commit *)",), True),
+        ("deny", ("run_shell(git:*)",), True),
+        ("blocked_commands", ("git commit",), True),
+        ("deny", ("run_shell(git push *)", "run_shell", "git(b.txt)"), False),
+        ("deny", ("*(a.t*)",), True),
+        ("blocked_commands", ("git push",), False),
+    ],
+)
+async def test_what_denies_a_command_of_git_denies_the_tool_that_does_the_same(
+    pit: Sandpit, make_bench: Any, *, kind: str, rules: tuple[str, ...], is_refused: bool
+) -> None:
+    config = Config(safety=replace(Config().safety, **{kind: rules}))
+    bench = make_bench(mode="bypass", config=config)
+    (pit.top / "a.txt").write_text(f"{kind} {rules}\n")
+    before = lines_of(pit, "rev-parse", "HEAD")
+    answered = await bench.call("git", action="commit", text="push", paths=["a.txt"])
+    assert answered.result.is_refused is is_refused, answered.output
+    assert (lines_of(pit, "rev-parse", "HEAD") == before) is is_refused
+
+
+async def test_a_rule_that_asks_about_a_command_of_git_asks_about_the_tool_and_none_allows_it(
+    pit: Sandpit, make_bench: Any
+) -> None:
+    rule = ("run_shell(git commit *)",)
+    for mode, kind in (("auto", "ask"), ("ask", "allow")):
+        person = Person()
+        config = Config(safety=replace(Config().safety, **{kind: rule}))
+        bench = make_bench(mode=mode, config=config, confirm=person)
+        (pit.top / "a.txt").write_text(f"changed in {mode}\n")
+        await bench.ok("git", action="commit", text="x", paths=["a.txt"])
+        assert person.asked == ["Commit a.txt"], kind
+    assert (await bench.ok("git")).output == "## main\nno changes"
+    assert len(person.asked) == 1

@@ -318,7 +318,7 @@ class LocalToolbox(Toolbox):
             await self._look_after(ready, has_result=live.left is not None)
 
     async def _read_only(self, ready: CheckedCall, emit: Emit) -> ToolResult | CheckedCall:
-        """Run a call that nobody was asked about so that it changes nothing.
+        """Run a call that nobody allowed more than reading so that it changes nothing.
 
         Where that is not enough the person is asked. Returns what is to be run as any other call where they agree.
         """

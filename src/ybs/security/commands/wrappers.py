@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -39,6 +40,15 @@ _WITH_VERB = {
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
 _FINDERS = frozenset({"find", "fd", "fdfind"})
+#: Programs that add words of their input, or names that they find, to a command.
+_FEEDING = _FINDERS | {"xargs", "parallel"}
+#: Where `find`, `fd` and `parallel` put them; `xargs` has them at the end, or where an option says.
+_PLACE = lazy(r"\{[\w./#%+-]*\}")
+_ENDS = frozenset({";", "+", ":::", "::::", ":::+", "::::+"})
+#: Stands for what is added, as a word that is only known when it runs.
+_ADDED = "$ADDED"
+#: Settings of git that say what a verb means.
+_ALIASES = lazy(r"(?:--config-env=)?(?:alias|include|includeif)\..*", re.I | re.S)
 _ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 #: Beyond these a text is not clear, and is only scanned.
@@ -173,6 +183,59 @@ def _with_values(reading: Reading, values: Mapping[str, str]) -> list[Command]:
             for words in [whole] if apart == whole else [whole, apart]:
                 _follow(replace(run, words=words), other, 0)
     return other.runs
+
+
+def filled(runs: Sequence[Command]) -> list[Command]:
+    """Return what commands run with words that the line does not show, each of these as a variable.
+
+    That is what `xargs`, `parallel` and `find -exec` run, and any verb of git where an option sets an alias. Only rules that deny or ask mean it.
+    """
+    other = Reading(text="", script=Script([], is_clear=True), runs=[])
+    for run in runs:
+        name = "".join(run.words[:1])
+        for words in _with_added(name, run.words) if name in _FEEDING else ():
+            _follow(Command(words, []), other, 0)
+            if name == "parallel":  # a shell reads what it runs
+                _follow_text(" ".join(words), other, 0)
+            if other.word_count > _MOST_WORDS:  # too long to be judged: it may be any
+                return [Command([_ADDED, _ADDED], [])]
+        if name == "git":
+            _follow_aliases(run.words, other)
+    return other.runs
+
+
+def _with_added(name: str, words: list[str]) -> Iterator[list[str]]:
+    """Yield what a program runs with what it adds: in the places for it, and at the end where it has none."""
+    starts, marks = [""], list[str]()
+    if name == "find":  # each name begins as the place that was searched
+        places = takewhile(lambda word: word[:1] not in ("-", "(", "!"), words[1:])
+        starts = ["./" if word == "." else word for word in places] or ["./"]
+    elif name not in _FINDERS:
+        marks = options.values_of(words, "-I -J")
+        marks += [word.partition("=")[2] for word in words if word.startswith("--replace=")]
+    place = re.compile("|".join([_PLACE().pattern, *map(re.escape, marks)]))
+    has_place = any(map(place.search, words))
+    for behind in commands_run_by(name, words[1:]) if has_place or name != "find" else ():
+        inner = list(takewhile(lambda word: word not in _ENDS, behind))
+        if inner and inner[0] in marks:
+            marks.remove(inner[0])  # it is the option's own value, not the program
+            continue
+        if name != "find":
+            yield [*inner, _ADDED, _ADDED]
+        for start in starts if has_place and any(map(place.search, inner)) else ():
+            yield [place.sub(lambda _, start=start: start + _ADDED, word) for word in inner]
+
+
+def _follow_aliases(words: list[str], reading: Reading) -> None:
+    """Add any verb of a git that is told what verbs mean, and the program that an alias says."""
+    verb = options.git_verb(words)
+    aliases = [word for word in words[1:verb] if _ALIASES().fullmatch(word)]
+    if aliases:
+        _follow(Command(["git", _ADDED, *words[verb + 1 :]], []), reading, 0)
+    for alias in aliases:
+        program = alias.partition("=")[2]
+        if program.startswith("!"):
+            _follow_text(" ".join([program[1:], *words[verb + 1 :]]), reading, 0)
 
 
 def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from ybs.config.schema import Mode
 from ybs.core.ports import Effect
 from ybs.security.policy.case import Subject
-from ybs.security.policy.policy import Allow, Ask, Decision, Deny, Policy
+from ybs.security.policy.policy import Allow, Decision, Deny, Policy
 
 #: A mode of the session, or `read-only`: reading, and commands that only read, which the sandbox holds to it.
 BoundMode: TypeAlias = Mode | Literal["read-only"]
@@ -40,10 +40,13 @@ class Bound:
             return decision
         # A grant or a loose mode would run the command as it stands; without them it is held to reading, or refused.
         held = judge(policy.tried(mode="plan", without_grants=True))
-        return held if held == Allow("reading") else Deny(_ONLY_READS)
+        if isinstance(held, Deny):
+            return Deny(_ONLY_READS)
+        # What is asked about because of writing needs no question here, and each command for which the settings say so still does.
+        return Allow("reading") if isinstance(decision, Allow) else held
 
 
 def _looseness(decision: Decision) -> int:
     if isinstance(decision, Allow):
-        return 2 if decision.by == "reading" else 3
-    return 1 if isinstance(decision, Ask) else 0
+        return 3 if decision.by == "reading" else 4
+    return 0 if isinstance(decision, Deny) else 1 if decision.is_held else 2

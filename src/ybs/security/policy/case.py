@@ -37,7 +37,8 @@ _DIGITS = 16
 class Subject(Struct, frozen=True, kw_only=True):
     """What a call is about: the command, or the paths as `Roots.show` writes them.
 
-    `named`: the same paths in every spelling, for the rules that deny or ask.
+    `named`: the same paths in every spelling, for the rules that deny or ask; `command_line`: one of `run_shell` that does the same, for
+    such rules with a pattern and for blocked commands. No rule allows by it.
     `is_seen`: this session has read the file as it is. `autorun_part`: a part of the path that other programs
     or later sessions act on by themselves. `folder`: where the command runs, if not in the project's own, as `Roots.show` writes it; `place`: the whole path of that folder, or of the project's own.
     `detail` tells calls apart that the rest does not, in words of ybs's own. `identity` stands for the program or server behind a tool that ybs does not bring, and for what
@@ -56,6 +57,7 @@ class Subject(Struct, frozen=True, kw_only=True):
     command: str = ""
     paths: tuple[str, ...] = ()
     named: "NamedPaths | None" = None
+    command_line: str = ""
     is_seen: bool = False
     autorun_part: str = ""
     folder: str = ""
@@ -107,23 +109,28 @@ class Case:
         self.offers_network = subject.offers_network and not safety.sandbox_network
         self.wants_outside = subject.outside and subject.offers_outside
         self.command: CommandCase | None = None
+        self._same: CommandCase | None = None  # as a command of `run_shell`
         #: What may be destroyed; `foreseen`: that of which something is known before the command runs.
         self.dangers: tuple[str, ...] = ()
         self.foreseen: tuple[str, ...] = ()
         self.blocked = ""
         takes_text = self.effect != "read" and not subject.is_plain and call.name not in BUILT_IN
-        if subject.command or takes_text:
-            self._read_commands(safety)
+        if subject.command or subject.command_line or takes_text:
+            self._read_commands(safety, takes_text=takes_text)
         if subject.destroys:
             self.dangers += (subject.destroys,)
             self.foreseen += (subject.destroys,)
 
-    def _read_commands(self, safety: SafetySettings) -> None:
+    def _read_commands(self, safety: SafetySettings, *, takes_text: bool) -> None:
         # Loaded here: the first request of a session needs none of it.
         from ybs.security.policy.command_case import CommandCase, commands_in, from_its_folder
 
+        if line := self.subject.command_line:
+            self._same = CommandCase(line, safety)
+            self.blocked = self._same.blocked
         given = self.subject.command and from_its_folder(self.subject.command, self.subject.place)
-        for text in [given] if given else commands_in(bytes(self.call.arguments)):
+        texts = commands_in(bytes(self.call.arguments)) if takes_text and not given else [given]
+        for text in filter(None, texts):
             command = CommandCase(text, safety, network=self.wants_network)
             self.blocked = self.blocked or command.blocked
             self.dangers += command.dangers
@@ -180,7 +187,15 @@ class Case:
         return rule.allows_command(self.subject.command, self.command.reading)
 
     def is_touched_by(self, rule: Rule) -> bool:
-        """Return whether a rule that denies or asks covers any of the call."""
+        """Return whether a rule that denies or asks covers any of the call, or of the command that does the same."""
+        line, same = self.subject.command_line, self._same
+        if (
+            same
+            and rule.pattern
+            and rule.names("run_shell")
+            and rule.denies_command(line, same.reading)
+        ):
+            return True
         if not rule.names(self.name):
             return False
         if self.command is not None:

@@ -172,6 +172,8 @@ class Gate:
             if said is not None and question.warnings == shown:
                 return said
             answer = await self._ask(self._completed(question, subject, judge), emit)
+            if decision.is_held and isinstance(answer, Allow):
+                return Allow("reading")
             if isinstance(answer, Deny) or not answer.is_outside:
                 return answer
             # What it may load can have changed while the person read.

@@ -2,8 +2,8 @@
 
 Where rules that deny may be missing, whatever would be allowed is asked about. The order is fixed: deny rules, blocked commands, the mode `plan`, the mode `bypass`, rules that ask, then rules and
 grants that allow, then what the mode asks about. Paths were judged before, by `Roots`. Where the sandbox can hold a command
-to reading, any command runs unasked that way, but for what is known to write, destroys, or goes on in the background; the
-person is asked once it was stopped. Where the sandbox is whole, `auto` asks only about what is seen to destroy or to be run
+to reading, any command runs unasked that way, but for what is known to write, destroys, or goes on in the background, and unless the person's settings ask about
+each command, in the mode `plan` as well; the person is asked once it was stopped. Where the sandbox is whole, `auto` asks only about what is seen to destroy or to be run
 later. So a wrong reading of a command costs nothing.
 """
 
@@ -52,6 +52,7 @@ _LACKING: Mapping[Sandboxing, str] = {
 ELSEWHERE = (
     "another agent runs it, with the network, and ybs cannot keep one of its commands from writing"
 )
+_EACH_COMMAND = "your settings say to ask before each command"
 _OPEN_WORD = "A word that is only known when it runs counts as any that the rule names: write what it stands for, and `--` before names. "
 _NOT_TRUSTED = "safety.outside_sandbox counts only in a project that you trust"
 _NOT_BY_RULE = "safety.outside_sandbox does not count: {}"
@@ -81,11 +82,15 @@ class Deny(Struct, frozen=True):
 
 
 class Ask(Struct, frozen=True):
-    """The person decides. `reason` says in one line why; `is_destructive`: something would be gone or public."""
+    """The person decides. `reason` says in one line why; `is_destructive`: something would be gone or public.
+
+    `is_held`: a yes is `Allow("reading")`, as no more is allowed there.
+    """
 
     question: Question
     reason: str
     is_destructive: bool
+    is_held: bool = False
 
 
 Decision: TypeAlias = Allow | Deny | Ask
@@ -257,15 +262,24 @@ class Policy:
         return ""
 
     def _planned(self, case: Case, needs: str) -> Decision:
-        """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing."""
+        """Judge what is more than reading in the mode `plan`: a command may look at anything and change nothing, if need be once the person said yes."""
         is_ruled = any(map(case.is_touched_by, self.rules.of("ask").values()))
         if not (needs or is_ruled or case.foreseen or self._writes(case)) and self._is_held(case):
-            return Allow("reading")
+            is_asked = self._asks_each_command and not self._is_granted(case)
+            return self._asked_to_read(case) if is_asked else Allow("reading")
         because = f" The command was stopped: {needs}." if needs else ""
         return Deny(
             f"The mode is plan: nothing is changed.{because} "
             "Say what you would do instead; the person can switch the mode."
         )
+
+    def _asked_to_read(self, case: Case) -> Ask:
+        reason = f"{_EACH_COMMAND}; it can only read"
+        question = case.question(reason, by_rule=False)
+        question = replace(
+            question, offers_network=False, needs_network=False, network_grant="", outside=""
+        )
+        return Ask(question, reason, is_destructive=False, is_held=True)
 
     def _is_held(self, case: Case) -> bool:
         """Return whether the sandbox can keep this command from changing and sending anything."""
@@ -374,7 +388,7 @@ class Policy:
         if self.mode == "deny":
             return case.command.unlisted if case.command else ""
         if self._asks_each_command:
-            return "your settings say to ask before each command"
+            return _EACH_COMMAND
         return self._writes(case) if is_named else ""
 
     def _question_about_file(self, case: Case, *, is_named: bool) -> str:

@@ -181,20 +181,19 @@ class Rule(Struct, frozen=True):
         """Return whether the rule covers the command or any part of it, whatever options that has.
 
         `git push *`, `git push*` and Claude Code's `git push:*` cover `git -C . push origin`; `git push` covers `git -C . push`.
-        A word that is only known when it runs (`git $X`) counts as any that it may become.
+        A word that is only known when it runs (`git $X`, `xargs git`) counts as any that it may become.
         """
-        from ybs.security.commands import dangers
+        from ybs.security.commands import dangers, wrappers
 
         pattern = (self.pattern or "*").strip()
         if pattern.endswith(":*"):
             pattern = f"{pattern[:-2]}*"
-        texts = [command.strip(), *(" ".join(run.words) for run in reading.meant)]
+        runs = [*reading.meant, *wrappers.filled(reading.meant)]
+        texts = [command.strip(), *(" ".join(run.words) for run in runs)]
         if any(_fits(pattern, text) for text in texts):
             return True
         wanted, is_whole = pattern.removesuffix(" *").split(), not pattern.endswith("*")
-        if any(
-            dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in reading.meant
-        ):
+        if any(dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in runs):
             return True
         return not reading.is_clear and _is_among(pattern, reading.scanned)
 

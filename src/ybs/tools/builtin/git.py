@@ -54,7 +54,7 @@ class GitTool(BuiltInTool):
         )
 
     def subject(self, arguments: GitArguments) -> Subject:
-        """Name the files."""
+        """Name the files, and the command of git that does the same."""
         plan = self._shown.get(arguments) or self._planned(arguments)
         roots, top = self.workspace.roots, self.tree.git.repository().work_tree
         written = plan.names if plan.changes_files else ()
@@ -62,6 +62,7 @@ class GitTool(BuiltInTool):
         return Subject(
             paths=tuple(map(self.tree.show, plan.names)),
             named=NamedPaths(roots, ((str(top / name), top / name) for name in plan.names)),
+            command_line=plan.command_line,
             detail=plan.action,
             is_alike=plan.action in _ALIKE,
             autorun_part=next(filter(None, later), ""),
