@@ -286,7 +286,7 @@ LATE_IMPORTS = {
     "providers": 7,
     "security": 27,
     "session": 7,
-    "tools": 39,
+    "tools": 37,
     "transcripts": 1,
     "trust": 1,
 }

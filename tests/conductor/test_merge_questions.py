@@ -16,7 +16,7 @@ from ybs.conductor.home import Workplace
 from ybs.conductor.merging import Merged
 from ybs.conductor.overlay import Overlay
 from ybs.conductor.workplaces import Isolation
-from ybs.core.hooks import CallHook, CallVerdict, JudgedCall
+from ybs.core.hooks import CallHook, CallToJudge, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.security.paths.home_links import hidden_in
 from ybs.testing import call
@@ -323,7 +323,7 @@ class Reader(CallHook):
     def __init__(self) -> None:
         self.read: list[dict[str, str]] = []
 
-    async def judge(self, case: JudgedCall) -> CallVerdict:
+    async def judge(self, case: CallToJudge) -> CallVerdict:
         self.read.append(json.decode(case.call.arguments, type=dict[str, str]))
         return CallVerdict()
 

@@ -1313,14 +1313,14 @@ CHANGED = [
     ("write_file", {"path": "made", "content": "x"}, {"filename": "locked", "content": "x"}),
     ("delete_file", {"path": "other"}, {"file_path": "locked"}),
 ]
-GUARD = """if grep -Eq '"file_path":"[^"]*/locked"|"command":"[^"]*deploy'; then echo 'not that one' >&2; exit 2; fi"""
+REFUSING = """if grep -Eq '"file_path":"[^"]*/locked"|"command":"[^"]*deploy'; then echo 'not that one' >&2; exit 2; fi"""
 CONDITIONS = ("Bash(sh deploy.sh *)", "Write(locked)", "Edit(locked)")
 
 
 @pytest.mark.parametrize(
     "guards",
     [
-        [hook(GUARD, "Write|Edit|Bash")],
+        [hook(REFUSING, "Write|Edit|Bash")],
         [hook("echo 'not that one' >&2; exit 2", **{"if": each}) for each in CONDITIONS],
     ],
     ids=("matcher", "if"),

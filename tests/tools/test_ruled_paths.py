@@ -8,7 +8,7 @@ import pytest
 from rows import every_row
 from tools.conftest import Bench, MakeBench
 from ybs.config.schema import Config, Mode, SafetySettings
-from ybs.core.hooks import CallHook, CallVerdict, JudgedCall
+from ybs.core.hooks import CallHook, CallToJudge, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Preview, Question
 
@@ -106,7 +106,7 @@ class Swap(CallHook):
     def __init__(self, link: Path, target: str) -> None:
         self.link, self.target, self.told = link, target, Preview(title="")
 
-    async def judge(self, case: JudgedCall) -> CallVerdict:
+    async def judge(self, case: CallToJudge) -> CallVerdict:
         self.told = case.preview
         self.link.unlink()
         self.link.symlink_to(self.target)

@@ -7,7 +7,7 @@ import pytest
 from rows import every_row
 from tools.odd import FINE, Odd, Print, box
 from ybs.core.errors import Refused, ToolError
-from ybs.core.hooks import CallHook, CallVerdict, JudgedCall
+from ybs.core.hooks import CallHook, CallToJudge, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Answer, Effect, Question, ToolOutput
 from ybs.security.policy.case import Subject
@@ -74,7 +74,7 @@ class Watcher(CallHook):
     def __init__(self) -> None:
         self.shown: list[ToolResult] = []
 
-    async def judge(self, case: JudgedCall) -> CallVerdict:
+    async def judge(self, case: CallToJudge) -> CallVerdict:
         return CallVerdict()
 
     async def look_at(self, call: ToolCall, result: ToolResult) -> ToolResult:

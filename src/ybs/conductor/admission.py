@@ -23,7 +23,7 @@ from ybs.conductor.merging import Clash
 from ybs.conductor.origin import ParentProject
 from ybs.core.errors import Refused, YbsError
 from ybs.core.events import Emit
-from ybs.core.hooks import CallJudge, JudgedCall
+from ybs.core.hooks import CallJudge, CallToJudge
 from ybs.core.messages import ToolCall
 from ybs.core.ports import Answer, Confirm, Effect, Preview, Question
 from ybs.security.paths.autorun import part_of
@@ -252,7 +252,7 @@ class Admission:
         wishes: list[str] = []
         said = Preview(title="", writes=(shown_name(self._path(change)),))
         for call in self._calls(change, call_id) if self._judges else ():
-            verdict = await Judges(self._judges).judge(JudgedCall(call=call, preview=said))
+            verdict = await Judges(self._judges).judge(CallToJudge(call=call, preview=said))
             if verdict.refusal:
                 raise Refused(verdict.refusal)
             wishes += [verdict.reason] if verdict.wish == "ask" else []

@@ -30,7 +30,7 @@ class CallHook(Protocol):
         """Look at what the call left, however it ended. It runs to its end; what it raises is ignored."""
 
 
-class JudgedCall(Struct, frozen=True, kw_only=True):
+class CallToJudge(Struct, frozen=True, kw_only=True):
     """A call that can be run, as its toolbox has understood it: its tool says what the `preview` does.
 
     `takes_any`: what lets the call pass is for whatever arguments; not where its tool is not ybs's own, or writes what later sessions read.
@@ -71,7 +71,7 @@ class CallOpener(Protocol):
 class CallJudge(Protocol):
     """A hook that judges every call, also those that only read: it can refuse, change, or have the person asked."""
 
-    async def judge(self, case: JudgedCall) -> CallVerdict:
+    async def judge(self, case: CallToJudge) -> CallVerdict:
         """Judge a call. It may take as long as it needs."""
         ...
 

@@ -21,7 +21,7 @@ from ybs.agent.hooks import TurnHook
 from ybs.core.decoding import from_json
 from ybs.core.errors import ToolError
 from ybs.core.events import Emit
-from ybs.core.hooks import CallVerdict, JudgedCall
+from ybs.core.hooks import CallToJudge, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect
 from ybs.core.threads import in_thread
@@ -129,7 +129,7 @@ class Unsaved(TurnHook):
             document = TextFile(b"")
         roots.unsaved[path] = document.encoded(raw, roots.show(path))
 
-    async def judge(self, case: JudgedCall) -> CallVerdict:
+    async def judge(self, case: CallToJudge) -> CallVerdict:
         """Say nothing about a call."""
         del case
         return CallVerdict()

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ybs.core.errors import Refused, ToolError
 from ybs.core.events import ConfirmationAnswered, Emit, Noticed
-from ybs.core.hooks import CallHook, CallJudge, CallOpener, JudgedCall
+from ybs.core.hooks import CallHook, CallJudge, CallOpener, CallToJudge
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Preview, Tool, Toolbox, ToolOutput, ToolSpec
 from ybs.security.paths.roots import OutsideRoots
@@ -96,10 +96,10 @@ class CheckedCall(Struct, frozen=True):
         return self.tool.effect != "read" and not (subject.only_reads or subject.is_own)
 
     @property
-    def judged(self) -> JudgedCall:
+    def to_judge(self) -> CallToJudge:
         """The call as hooks judge it. The tool itself says whether ybs brings it; its name does not."""
         takes_any = getattr(self.tool, "is_built_in", False) and not self.subject.is_own
-        return JudgedCall(call=self.call, preview=self.preview, takes_any=takes_any)
+        return CallToJudge(call=self.call, preview=self.preview, takes_any=takes_any)
 
     @property
     def touched(self) -> Sequence[str]:
@@ -263,12 +263,12 @@ class LocalToolbox(Toolbox):
         """Let the judges among the hooks have their say before and after a call."""
         call = ready.call
 
-        async def prepared(changed: ToolCall) -> JudgedCall:
+        async def prepared(changed: ToolCall) -> CallToJudge:
             nonlocal ready
             ready = await self._checked(changed)
-            return ready.judged
+            return ready.to_judge
 
-        verdict = await judges.judge(ready.judged, prepared)
+        verdict = await judges.judge(ready.to_judge, prepared)
         if verdict.refusal:
             emit(ConfirmationAnswered(id=call.id, is_allowed=False, reason=verdict.refusal))
             return replace(self._failed(call, verdict.refusal, "refused"), is_refused=True)

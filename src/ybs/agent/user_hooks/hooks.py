@@ -33,7 +33,7 @@ from ybs.config.tree import is_list, is_object
 from ybs.context.document_text import framed
 from ybs.core.errors import StopTurn, ToolError, YbsError
 from ybs.core.events import CompactionReason, Emit, Noticed
-from ybs.core.hooks import CallVerdict, JudgedCall
+from ybs.core.hooks import CallToJudge, CallVerdict
 from ybs.core.messages import AssistantMessage, Text, ToolCall, ToolResult, UserMessage
 from ybs.core.ports import Answer, Confirm, Guard, Preview, Question, Turn
 from ybs.core.wording import listed
@@ -301,7 +301,7 @@ class UserHooks(PersonsHooks):
         said = Text(text=f"\n\n<hook-context>\n{framed(clean)}\n</hook-context>")
         return replace(message, content=(*message.content, said))
 
-    async def judge(self, case: JudgedCall) -> CallVerdict:
+    async def judge(self, case: CallToJudge) -> CallVerdict:
         """Ask the hooks before a call is run; the person's own alone where others have changed it, which then can only be stricter."""
         sources = OWN if case.is_changed else SOURCES
         answer = await self._asked("PreToolUse", case.call, case.preview, sources)

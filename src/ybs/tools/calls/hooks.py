@@ -12,7 +12,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from ybs.core.errors import ToolError
-from ybs.core.hooks import CallHook, CallJudge, CallVerdict, JudgedCall
+from ybs.core.hooks import CallHook, CallJudge, CallToJudge, CallVerdict
 from ybs.core.messages import ToolCall, ToolResult
 from ybs.core.ports import Effect
 from ybs.tools.calls.supervise import awaited
@@ -63,7 +63,9 @@ class Judges:
         self._judges = judges
 
     async def judge(
-        self, case: JudgedCall, prepared: Callable[[ToolCall], Awaitable[JudgedCall]] | None = None
+        self,
+        case: CallToJudge,
+        prepared: Callable[[ToolCall], Awaitable[CallToJudge]] | None = None,
     ) -> CallVerdict:
         """Ask each about the call as the one before leaves it; it stays as it is where nobody can have another one `prepared`.
 
@@ -94,7 +96,7 @@ class Judges:
         return result
 
 
-async def _asked(judge: CallJudge, case: JudgedCall) -> CallVerdict:
+async def _asked(judge: CallJudge, case: CallToJudge) -> CallVerdict:
     return await awaited(partial(judge.judge, case), "a hook", None)
 
 
