@@ -33,7 +33,7 @@ class _Known(Struct, frozen=True):
 
 _PATH = {"path": "file_path"}
 _EDIT = {**_PATH, "old_text": "old_string", "new_text": "new_string"}
-_KNOWN: Final = {
+KNOWN: Final = {
     "run_shell": _Known(("Bash",), {"background": "run_in_background"}),
     "read_file": _Known(("Read", "NotebookRead"), _PATH),
     "write_file": _Known(("Write",), _PATH),
@@ -56,7 +56,7 @@ _WRITING: Final = ("Write", "Edit")
 _OF_FOLDERS: Final = ("list_files", "search_files")
 _OF_FILES: Final = (
     *_OF_FOLDERS,
-    *(name for name, each in _KNOWN.items() if "path" in each.arguments),
+    *(name for name, each in KNOWN.items() if "path" in each.arguments),
 )
 #: The tools that a condition about changing or reading files means as well, as rules of Claude Code's do.
 _ALSO: Final = {
@@ -71,7 +71,7 @@ _SECONDS = {("run_shell", "timeout")}
 
 def names_of(tool: str) -> tuple[str, ...]:
     """Return all names by which a hook may mean a tool."""
-    return (tool, *_KNOWN.get(tool, _NONE).names)
+    return (tool, *KNOWN.get(tool, _NONE).names)
 
 
 def names_of_kind(kind: str) -> tuple[str, ...]:
@@ -82,14 +82,14 @@ def names_of_kind(kind: str) -> tuple[str, ...]:
 
 def shown_name(tool: str) -> str:
     """Return the name that a hook is told."""
-    return next(iter(_KNOWN.get(tool, _NONE).names), tool)
+    return next(iter(KNOWN.get(tool, _NONE).names), tool)
 
 
 def shown_arguments(
     tool: str, arguments: Mapping[str, Any], whole: Callable[[str], str]
 ) -> dict[str, Any]:
     """Return the arguments of a call as hooks expect them; the paths of files and folders are `whole`."""
-    known = _KNOWN.get(tool, _NONE).arguments
+    known = KNOWN.get(tool, _NONE).arguments
     shown = {known.get(name, name): value for name, value in arguments.items()}
     for name in (name for own, name in _SECONDS if own == tool and name in shown):
         shown[name] = round(shown[name] * 1000)
@@ -101,7 +101,7 @@ def shown_arguments(
 
 def own_arguments(tool: str, shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments for ybs's tool of those that a hook gave back."""
-    known = {theirs: own for own, theirs in _KNOWN.get(tool, _NONE).arguments.items()}
+    known = {theirs: own for own, theirs in KNOWN.get(tool, _NONE).arguments.items()}
     own = {known.get(name, name): value for name, value in shown.items()}
     for name in (name for of, name in _SECONDS if of == tool):
         if isinstance(value := own.get(name), int | float):
