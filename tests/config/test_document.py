@@ -55,6 +55,12 @@ def test_a_byte_order_mark_is_skipped_and_said(tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize("text", [b'x "a": "b"', b"}", b"[1]"])
+def test_behind_a_byte_order_mark_what_is_no_json_is_told_as_elsewhere(tmp_path: Path, text: bytes):
+    with pytest.raises(Unusable):
+        document_of(tmp_path, b"\xef\xbb\xbf" + text)
+
+
 def test_of_two_equal_names_the_last_one_holds(tmp_path: Path):
     document = document_of(tmp_path, '{"a": {"b": 1, "b" : 2}}')
     assert document.tree == {"a": {"b": 2}}

@@ -226,11 +226,11 @@ def open_document(path: Path, rule: Rule) -> SettingsDocument | None:
 def parse(path: Path, text: str) -> SettingsDocument:
     """Make a document of a file's text. Raises Unusable where nothing of it can be used."""
     document = SettingsDocument(str(path), text.removeprefix(BYTE_ORDER_MARK))
-    if text.startswith(BYTE_ORDER_MARK):
-        document.warn((), "begins with a byte order mark, which is ignored")
     value: Any = _decode(document.text) if document.text.strip() else dict[str, Any]()
     if not is_object(value):
         raise Unusable("is not a JSON object: it must begin with { and end with }", 1)
+    if text.startswith(BYTE_ORDER_MARK):
+        document.warn((), "begins with a byte order mark, which is ignored")
     return document.holding(value)
 
 
