@@ -39,6 +39,7 @@ held since, by the test that plays it.
 | `ybs sandbox exec --add-dir NAME` (`ybs tools`, `ybs mcp test`), where NAME is a link of the project that leads out | read and wrote outside the project: refused, as in a session: held by `tests/frontends/subcommands/test_sandbox.py`, `tests/session/test_checking.py` |
 | two calls of one file tool in one answer, and a link or file that is changed while the second one is asked about | the first one was worked out anew: held by `tests/tools/test_read_file.py`, `tests/tools/test_write_file.py` |
 | a command in the background that changes a file in place, of the same size, and sets its time back, while the question about `delete_file` is open | the changed file was deleted, as only number, size and time of the content counted: now the time of its last change of state counts too, which nobody can set: held by `tests/tools/test_delete_file.py` |
+| an editor on `ybs acp` and a terminal in one project: a command of the terminal's session exchanges a folder for a link just as the editor is handed a file below it | the editor wrote the model's text into `~/.ssh/config`: held by `tests/tools/shell/test_path_leases.py` |
 
 ### Words and data
 
@@ -174,6 +175,9 @@ held since, by the test that plays it.
 | a file of the rules kept for a project that is damaged, is another folder's or can be written by others, with a rule in it that denies; a rule in it that denies and cannot be read | the rule was dropped with a warning: every call is asked about, in `bypass` too, and `plan` and `deny` refuse: held by `tests/security/test_policy_rules.py`, `tests/trust/test_project_rules.py` |
 | `ybs sandbox exec --deny "runshell(…)"` (a rule about no tool) | started: refused, as a session is: held by `tests/frontends/subcommands/test_sandbox.py` |
 | an answer "always" from a client of `ybs serve` to a question about a file in the home folder, where it was not offered | opened all of the home folder for reading: held by `tests/security/test_confirm.py` |
+| a rule that denies `git commit *`, or the blocked command `git commit`, and then the tool `git` instead of `run_shell` | committed unasked in `auto`: rules with a pattern that deny or ask, and blocked commands, mean the command that does the same: held by `tests/tools/test_git.py`, `tests/security/test_policy.py` |
+| `run_shell` in your own `safety.require_confirmation`, and a command in `plan` or by a sub-agent that only reads | ran unasked: asked about, and a yes lets it read and no more: held by `tests/security/test_bound.py` |
+| `echo deploy \| xargs make`, `parallel`, `find -exec`, `fd -x`, `git -c alias.x=push x` against rules that deny and the `"if"` of hooks | ran past them: what is added counts as a word that is only known when it runs, and an alias on the line as any verb: held by `tests/security/test_rules.py` |
 
 ### What runs later
 
@@ -227,6 +231,7 @@ held since, by the test that plays it.
 | `sitecustomize.py`, made by a command in the folder of an editable install that is called `vendor` or `site-packages` | was not named, as nothing among dependencies is: it is: held by `tests/security/test_folder_index.py` |
 | `export PYTHONPATH=$PYTHONPATH:~/lib` where it was unset, whose empty entry is the folder that ybs is started in, and a `msgspec.py` or `msvcrt.py` there | was loaded into ybs: held by `tests/security/test_own_code.py` |
 | a plug-in in site-packages that lacks a package, and a file of that name in the folder of a project that is installed beside ybs as editable | was loaded into ybs: only what is installed as editable itself finds more beside it: held by `tests/config/test_editables.py` |
+| a command of a session of the server, which an installation elsewhere had started, that writes in the ybs of the project's own `.venv` (`ybs --background`, `ybs attach`, `ybs acp`) | ran outside the sandbox at the next start of that ybs: held by `tests/security/test_own_code.py` |
 
 ### Programs that ybs starts for itself
 
@@ -302,6 +307,9 @@ held since, by the test that plays it.
 | other `instructions` of an MCP server that is known, and other titles and descriptions of its prompts and resources | no word of them reached a model, before or after the change; `instructions` are not even kept now: held by `tests/session/test_mcp.py` |
 | a damaged file of what was approved of MCP servers (or one of a later version) | all tools of all servers counted as approved, and it was written over: held by `tests/tools/mcp/test_pins.py` |
 | `delete_file` of a link, where an MCP server stands in for it (`replace_default`) | the server was handed what the link leads to: held by `tests/session/test_mcp.py` |
+| two terminals in one trusted project: a command of one exchanges a folder while a hook of yours runs on a file of the other | the hook read `~/.ssh/config`, and the model was sent what it said: held by `tests/tools/shell/test_path_leases.py` |
+| "always" for a tool of a server at an address, then another address, header or variable under the name | counted for it as well; is asked about now: held by `tests/tools/mcp/test_settings.py` |
+| "always" for a program as a tool, then another program under the name with the same needs | counted for it as well; is asked about now: held by `tests/tools/external/test_tool.py` |
 
 ### Trust in a project
 
@@ -358,6 +366,9 @@ held since, by the test that plays it.
 | a program of the repository around a project, first on `PATH`, with the name of a server's | the question listed it, and another one started: held by `tests/trust/test_shown.py` |
 | a trusted project's server that reads a variable (`${LOGIN}`) of the same value as a key that the system's keyring alone keeps | could be granted: the keyring is asked before a grant, and such a variable counts as a key: held by `tests/trust/test_grants.py` |
 | relative paths of your own settings in `context.system_prompt_file` and `skills.search_paths`, in a project that is not trusted (`p.md`, `./p.md`, `x/../p.md`, `~p.md`) | waited for trust, but for `~p.md`, which was taken: waits, too: held by `tests/session/test_opening.py`, `tests/session/test_skills.py` |
+| "always in this project" for a tool of a project's MCP server (`"project": "none"`), then another program under the name, with the project to read and a variable, in the project that was trusted anew | the first call ran unasked; now an "always" holds a digest of what the server is and what it is given, and the call is asked about: held by `tests/session/test_mcp.py` |
+| a trusted project's hook that gives your own `web_fetch` (a tool of `~/.config/ybs/tools`, allowed by a rule) an address with a file of the project in it; the same for words to `memorize` | the first ran unasked, as hooks know a tool of that name; both are asked about, whatever rules allow: held by `tests/session/test_user_hooks.py` |
+| a trusted project's hook that gives other arguments by another name (`cmd`, `filename`), or another file for `delete_file` or the git tool, past your own guard before calls and its `"if"` | the guard saw no command and no file, and the call ran; your guard reads the call as its tool has understood it, as any of the model: held by `tests/session/test_user_hooks.py` |
 
 ### Other agents and sub-agents
 
@@ -405,6 +416,7 @@ held since, by the test that plays it.
 | a key in `llm.api_key` of your own file and `OPENAI_BASE_URL` (`ANTHROPIC_BASE_URL`, …) of another tool, over `http://` too | the key went to that address, unsaid: it stays, and you are told: held by `tests/providers/test_provider_registry.py`, `tests/session/test_checking.py` |
 | `llm.fallback: ["home"]` where `providers.home.model` is a `…-cloud` model of Ollama, with `incognito.local_only`, or behind a model of this machine | took over, as it was judged without its model's name: left out: held by `tests/providers/test_fallback.py` |
 | an address from a client's variable alone, a kill of `ybs serve`, and another provider in the settings by then | had the key in a variable afterwards: held by `tests/frontends/serve/test_bounds.py` |
+| another user's server at the usual port of a provider without a model of its own (`/provider vllm`, or the menu behind `/provider`) | was offered without a word about its owner, and Enter took it; the key in `VLLM_API_KEY` went there with the listing: held by `tests/commands/test_models.py` |
 
 ### Secrets
 
@@ -437,6 +449,8 @@ held since, by the test that plays it.
 | secrets that do not stand beside their name: `SecretStr("…")`, `Field(default="…")`, `char password[] = "…"`, `string ApiKey { get; set; } = "…"`, `default` in CloudFormation, `value` of `aws ssm get-parameter`, Android's `strings.xml`, Spring's `<property>`; twelve random characters behind `ansible_become_pass:`, `smtp_pass:`, `Pwd=`, `psk=`; Django's `SECRET_KEY` | went to the model: masked: held by `tests/security/firewall/test_regions.py` (about 1 in 150 of Django's has too few digits or signs to tell it from code) |
 | `/rewind` after a message with a token | the menu had it whole: held by `tests/commands/test_registry.py` |
 | a commit by a call of `Git`, with a token in its text | was committed with the token: held by `tests/agent/test_secrets.py` |
+| a token of two lines in a diff (`git show`, `diff`, `grep -A`, a question about a deletion), then its first line alone (`grep`), then a read of both | both lines stay hidden, in every form: held by `tests/security/firewall/test_disguises.py`, `tests/e2e/test_print.py` |
+| a diff whose old lines only together say that they are a secret (`name:` / `value:`, a token of two lines), in a question that nothing had taught anything | hidden, and what would be new is shown: held by `tests/security/firewall/test_structs.py` |
 
 ### Sessions, storage and incognito
 

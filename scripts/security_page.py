@@ -49,8 +49,8 @@ Tools read and write in the project's folder and in folders that you add. Elsewh
   always is (`tests/session/test_outside.py`).
 - What you name as `@path` in a short text of your own is attached from anywhere. A question comes before a [longer text](#words-and-data), a closed place,
   and a link in the project that leads out of it (`tests/session/test_outside.py`, `tests/session/test_mentions.py`).
-- An editor opens paths with your rights. So ybs asks it for no file, and tells it of none, while a command in the sandbox could change the folders that lead
-  to the file (`tests/tools/shell/test_orphans.py`).
+- An editor opens paths with your rights. So ybs asks it for no file, and tells it of none, while a command in the sandbox, of this or of another process of
+  ybs, could change the folders that lead to the file (`tests/tools/shell/test_orphans.py`, `tests/tools/shell/test_path_leases.py`).
 - Rules that deny or ask about a file, and the `"if"` of a hook, mean the file in every spelling (relative, whole, `~`, `..`, links, other case) and in a
   sub-agent's copy of the project. A folder means all below it (`tests/security/test_named_paths.py`, `tests/tools/test_ruled_paths.py`).
 - Rules that allow go by the resolved path alone. A hook is told the path that the tool will use, as it was resolved for the judgement; before a call in a
@@ -71,6 +71,9 @@ Tools read and write in the project's folder and in folders that you add. Elsewh
 - An entry of your own `safety.sandbox_blocked_paths` that names a place in the project follows a link there.
 - Second names of files in closed places, and of settings in your home folder, are looked for as commands begin, and only in what lies near the top of closed
   folders.
+- Processes of ybs see what the others have at work by files in the state folder. Those that do not share it (another `YBS_HOME`, `XDG_STATE_HOME`, user or
+  container), or where ybs may not write in it (a read-only home folder), know nothing of each other.
+- A command in the Landlock sandbox that outlives a ybs which was killed is not seen by the others.
 
 ## Words and data
 
@@ -239,8 +242,8 @@ Held by `tests/session/test_outside_sandbox.py`, where no other test is named:
 - A command outside does what your shell can do, with what the model wrote. Tests, builds and hooks run files which no command names, and not all of them can
   be found for the question.
 - A file system in memory (tmpfs) notes no write by a mapping. What a job or another session changes after your answer is not seen.
-- A rule looks at what runs in this process of ybs. Another process that works in the same project, and servers, hooks and tools of yours outside the sandbox,
-  count as an editor of yours: they could exchange a folder for a link while `git` reads or writes there.
+- A rule looks at what runs in the sandbox in all processes of ybs with the same state folder. Servers, hooks and tools of yours outside the sandbox count as
+  an editor of yours: they could exchange a folder for a link while `git` reads or writes there.
 - An option that a rule itself names counts with any name as its value: `git commit -F *` lets out the content of any file of the project, and
   `gh pr list -R *` reaches any repository.
 - A repository that an earlier session made, and what an earlier session changed, count as yours.
@@ -260,6 +263,8 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
   (`tests/security/test_rules.py`).
 - A rule that denies or asks, and the `"if"` of a hook, mean each command of a line whatever options it has, in ybs's form (`git push *`) and in Claude Code's
   (`git push:*`) (`tests/security/test_rules.py`, `tests/session/test_user_hooks.py`).
+- They also mean what `xargs`, `parallel` and `find -exec` add to a command (`tests/security/test_rules.py`) and, where a rule has a pattern, what the tool
+  `git` changes (`tests/tools/test_git.py`).
 - In such a rule a word that is known only when the command runs (`$X`, `{a,b}`, a pattern of the shell) counts as any word that it may become, as an option
   too where no `--` stands before it (`tests/security/test_rules.py`).
 - Where the rules that are kept for a project cannot be read, some of them may deny: no call is allowed unasked then in any mode, `bypass` included
@@ -298,14 +303,21 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 - A folder that a line enters by `cd` is the name that it gives: where that is a link of the project, the grant goes with the link.
 - A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too, and `rm -rf *` means
   `rm "$tmp"`, which may hold an option, but not `rm -- "$tmp"`.
-- Such a rule goes by the words of a line. An alias of git counts by its own name. A program and its verb in one variable whose text the line does not set,
-  and what a program runs that ybs does not know, are not seen.
+- A rule `run_shell` without a pattern is about that tool alone, and not about the tool `git`. What the tool `git` only looks at (status, diff, log) is no
+  command for rules.
+- A rule that denies or asks goes by the words of a line. A program and its verb in one variable whose text the line does not set, and what a program runs that
+  ybs does not know, are not seen.
+- What `parallel` without a command, or `sh`, is sent to run as whole lines is not read by rules. An alias that stands in git's own settings or in its variables
+  (`GIT_CONFIG_KEY_0`) counts by its own name.
+- In the mode `deny` programs of `safety.safe_commands` run without a question also where your settings have each command asked about.
 - What an interpreter, a build or a script removes is not seen. It is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
 - The star of a rule goes by the names of options and by a table of programs. It covers a way to another program or address that neither knows
   (`pandoc --filter`, `rustc -Clinker=`, a shortened option such as `pip install --prox HOST`, `\!` in SQL), which runs in the sandbox.
 - Where no sandbox closes the network (none on this machine, turned off, or opened for all commands), a star of "always" such as `psql *` also covers other
   hosts. Only programs that are known to talk to hosts (`curl`, `nc`, `rsync`) are remembered as they stand.
 - A rule of yours for a tool's name or for `mcp__NAME__…` is about whatever has that name: where you have none, a plugin's tool, or a trusted project's server.
+- An "always" for a tool goes by the command, address or path and by what is given, not by the content of the program: an update of your own server or tool is
+  not asked about.
 
 ## Undo and checkpoints
 
@@ -426,13 +438,15 @@ dangerous read-only, and what a command changed of the rest is named right after
 
 ## ybs's own code
 
-Where the installation of ybs lies in a folder that tools work in (`pip install ybs` in the project's `.venv`, an editable install), it is read-only there.
+Where an installation of ybs lies in a folder that tools work in (`pip install ybs` in the project's `.venv`, an editable install), it is read-only there.
 
 Held by `tests/security/test_own_code.py`, where no other test is named:
 
 - It is read-only for file tools, commands, `!command`, hooks and servers in the sandbox, ybs's git, `/undo` and the changes of a sub-agent's copy.
-- That covers the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder in which Python looks for
-  packages, packages that bring plug-ins, in use or not, and the folder of the script that started ybs.
+- That goes for each environment with ybs among its packages that lies in the folder, or up to two folders deep in it, when a session begins, whichever
+  process works there: a server that an installation elsewhere has started, too.
+- Of the ybs that runs it covers the whole virtual environment with the links that lead to it, the interpreter, its standard library, every folder in which
+  Python looks for packages, packages that bring plug-ins, in use or not, and the folder of the script that started ybs.
 - A project that is one of these folders, or lies in one, is read-only as a whole. Nothing new can be made there (`x.pth`, `sitecustomize.py`), and no folder on
   the way to it can be renamed.
 - ybs says so at the start, and after a command that fails for that. No setting opens it.
@@ -472,6 +486,11 @@ Held by `tests/security/test_own_code.py`, where no other test is named:
 - Python itself, which conda links, does not become a file of its own. Nor do links in a package, where no other link lies among the packages.
 - A plug-in that is installed as editable from the project is held as the package that it names. What it imports from beside that package is held only in a
   session that has loaded it, and beside one of a single file a command can make a folder of its name.
+- Of an installation that another process than this one runs from (a terminal that is attached to the server), ybs knows only an environment (`bin/python`,
+  `lib/python*/site-packages/ybs`) that was there when the session began, up to two folders deep, and none in `node_modules`, `vendor` or `target`.
+- Where such an environment has ybs as an editable install, what it leads to is the project's own source, and commands may change it; so it is when ybs works
+  on its own source.
+- An environment of the project that has ybs as a package is read-only for commands also where nobody starts ybs from it.
 
 ## Programs that ybs starts for itself
 
@@ -538,8 +557,11 @@ take code from there (`python -m`, `npx`, `./x`).
   and in a sub-agent's copy below a folder in which others may write (`/dev/shm`) (`tests/security/test_own_programs.py`).
 - While a hook of yours may open a file for a call, the jobs and servers in the sandbox that may change files there are paused, and no command begins
   (`tests/tools/shell/test_freezing.py`, `tests/session/test_user_hooks.py`).
-- Where they cannot be paused (without bubblewrap), a hook after a call does not run, and you are told. One with `"async": true` never runs beside such a job,
-  and the next command that may change files waits for it (`tests/session/test_user_hooks.py`).
+- Where they cannot be paused (those of another process of ybs, or any without bubblewrap), a hook after a call does not run, and you are told. One with
+  `"async": true` never runs beside such a job, and the next command that may change files waits for it
+  (`tests/session/test_user_hooks.py`, `tests/tools/shell/test_path_leases.py`).
+- While a path is lent to a hook or an editor, or a command runs by a rule outside, no command of another process of ybs begins that may change files there
+  (`tests/tools/shell/test_path_leases.py`).
 - Of an MCP server's words, only what it says of its tools reaches a model unasked, as that was approved. Its `instructions`, and what it says of its prompts
   and resources, do not (`tests/session/test_mcp.py`).
 - Where the file of what was approved cannot be read, no tool of any server is used until you delete it (`tests/tools/mcp/test_pins.py`).
@@ -573,8 +595,6 @@ take code from there (`python -m`, `npx`, `./x`).
 
 - One that began and was then too slow, died or failed with another exit code than 2 refuses nothing; you are told.
 - What an MCP server, a program that is a tool, or a command changes in files is told to no hook as a `Write`: ybs does not know it before the call.
-- Where a hook gives the git tool other arguments (`updatedInput`), hooks are not asked again about the files that these change; where it is not your own hook
-  you are asked.
 - Of a command in a sub-agent's copy hooks are told the words as they are, with the copy's whole path where that stands there.
 
 **In a project that you trust:**
@@ -634,8 +654,9 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
   what later sessions read (`tests/security/test_policy.py`).
 - Where a command may run files that it does not name (`make`, `npm run`, a script, an unknown program, a word that is not literal), the question says so.
   Such a hook only reads the project unless its entry asks for more (`tests/trust/test_reach.py`, `tests/security/test_hook_reach.py`).
-- A project's hooks can only be stricter than you, or give a call other arguments. The changed call is judged as any of the model's, and asked about where ybs
-  does not bring the tool itself (`tests/session/test_user_hooks.py`).
+- A project's hooks can only be stricter than you, or give a call other arguments. The changed call is judged as any of the model's, by your own hooks too,
+  and asked about where ybs does not bring the tool itself, whatever its name, or where later sessions read what it writes
+  (`tests/session/test_user_hooks.py`).
 - Variables that its MCP servers and tools read are granted one by one. Keys of providers, whatever setting of yours names them, go to no address, server or
   tool of a project's, nor does a variable of the same value as a key that you saved, in the system's keyring too (`tests/trust/test_grants.py`).
 - A login at an MCP server is of the entry that it was made for. A project's, a plugin's or an editor's server has none of yours, and one project's none of
@@ -707,7 +728,8 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 - `localhost` is taken for the address at which you or root listen, where Linux tells, for models and for MCP servers, with a login in the address too
   (`tests/config/test_addresses.py`, `tests/providers/test_http_client.py`).
 - Of the servers that the first start, `/model`, `/provider`, `ybs models` and `ybs doctor` find on this machine, another user's is called so, and Enter does
-  not take it (`tests/config/test_addresses.py`, `tests/frontends/terminal/start/test_setup.py`).
+  not take it, also where `/provider NAME` lists its models; for that list it is sent no key
+  (`tests/config/test_addresses.py`, `tests/frontends/terminal/start/test_setup.py`, `tests/commands/test_models.py`).
 
 ### Not promised: models and keys
 
@@ -739,6 +761,8 @@ session.
   too), JavaScript and HTML (by number or name), hex, base64, zero-width and full-width characters, colours, also with their escape written out.
 - A token that goes on in the next line or behind JSON's `\n`, also where a tool has put signs such as `<U+200B>`, numbered the lines (`grep -Hn`) or marked
   them as removed (`git show`, `diff`) (`tests/security/firewall/test_disguises.py`).
+- Once such a token was seen, each of its lines of twelve or more characters with a digit is masked alone, with the placeholder of the whole. What is known
+  never makes less of a later text be masked (`tests/security/firewall/test_disguises.py`).
 - A token that goes on in the next value of a structured result, and a value there that only its neighbours say to be a secret, as they do in the text of the
   JSON (`tests/security/firewall/test_leaves.py`).
 
