@@ -269,7 +269,10 @@ def test_with_the_sandbox_off_no_command_changes_it_unasked(installed: Installed
         for each in (call("run_shell", command=f"({installed.named_in(command)}) 2>&1"), read)
     ]
     shutil.rmtree(installed.project / "aside", ignore_errors=True)  # half a copy, of another test
-    write = call("run_shell", command='touch "$HOME/outside" && (rm -f .venv/nothing-of-this-name; printenv HOME)')
+    write = call(
+        "run_shell",
+        command='touch "$HOME/outside" && (rm -f .venv/nothing-of-this-name; printenv HOME)',
+    )
     told, said = installed.run(*calls, write, options=("--mode", "auto", "--no-sandbox"))
     is_held = (installed.home / "outside").exists()
     (installed.home / "outside").unlink(missing_ok=True)
