@@ -32,7 +32,7 @@ TEMPERATURES = ("0", "0.2", "0.4")
 
 def main() -> int:
     """Set up, let the model work, and show what came of it."""
-    if call([str(YBS), "models", "install"]):
+    if call([str(YBS), "models", "download", "starter"]):
         return 1
     say(
         f"\nThe small model on this machine gets a task: mode {MODE} (edits need no question), and of all\n"
