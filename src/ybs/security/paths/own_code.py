@@ -74,7 +74,7 @@ def _folders_in(folder: str) -> list[str]:
 
 def _packages(prefix: str) -> list[str]:
     """Return the folders of packages in an environment that have ybs itself, and not only a way to where somebody works on it."""
-    found = glob(f"{escape(prefix)}/lib/python*/*-packages/ybs/__init__.py")  # noqa: PTH207
+    found = glob(f"{escape(prefix)}/lib/python*/*-packages/ybs/__init__.py")  # noqa: PTH207 - texts throughout
     return [each.removesuffix("/ybs/__init__.py") for each in found]
 
 
