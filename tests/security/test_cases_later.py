@@ -65,9 +65,9 @@ def test_c10_a_headless_run_in_an_untrusted_repository_says_so(project: Path):
             check=False,
         )
     assert (done.returncode, done.stdout) == (0, "done\n")
-    assert "ignored, because this project is not trusted" in done.stderr
+    assert "ignored, because this project is not trusted: hooks\n" in done.stderr
     assert "trust it, with `ybs trust`." in done.stderr
-    assert "llm.endpoint, hooks" in done.stderr or "hooks, llm.endpoint" in done.stderr
+    assert "ignored, because a project's file may not set it: llm.endpoint\n" in done.stderr
     assert not record_file(this_host(), project).exists()
 
 

@@ -53,13 +53,18 @@ POWERFUL: dict[str, Any] = {
 }
 
 
-def test_nothing_powerful_is_taken_and_one_warning_lists_it_all(project: Path, write: Write):
+def test_nothing_powerful_is_taken_and_what_trust_would_give_is_told_from_the_rest(
+    project: Path, write: Write
+):
     file = write("project", json.dumps(POWERFUL))
     loaded = load(this_host(), folder=project)
     assert loaded.config == Config()
-    assert len(loaded.warnings) == 1
-    assert loaded.warnings[0].startswith(f"{file}:1: {NEEDS_TRUST}llm.endpoint, llm.api_key, ")
-    assert loaded.warnings[0].endswith(" more")
+    waits = "tools.builtin.run_shell.timeout_seconds, hooks, mcpServers"
+    never = "ignored, because a project's file may not set it: llm.endpoint, llm.api_key, "
+    assert len(loaded.warnings) == 2
+    assert loaded.warnings[0] == f"{file}:1: {NEEDS_TRUST}{waits}"
+    assert loaded.warnings[1].startswith(f"{file}:1: {never}")
+    assert loaded.warnings[1].endswith(" more")
 
 
 def test_harmless_settings_are_taken(project: Path, write: Write):
@@ -154,9 +159,8 @@ def test_which_company_reads_the_words_is_asked_about_first(project: Path, write
     assert loaded.config.llm.model == own["model"]
     assert loaded.config.llm.timeout_seconds == Config().llm.timeout_seconds
     assert loaded.config.agent == Config().agent
-    assert (
-        f"{NEEDS_TRUST}llm.model, llm.timeout_seconds, agent.retry_attempts" in loaded.warnings[0]
-    )
+    assert loaded.warnings[0].endswith(f"{NEEDS_TRUST}llm.model, llm.timeout_seconds")
+    assert loaded.warnings[1].endswith("may not set it: agent.retry_attempts")
     assert loaded.review is not None
     assert f"chooses the model {theirs}" in "\n".join(lines_of(loaded.review))
     give_trust(project)

@@ -44,9 +44,10 @@ _MAY_READ_VARIABLES = {"mcpServers", "hooks"}
 
 
 class Powerful(Struct, frozen=True):
-    """What a project's file asks for beyond the harmless: `values` to take over once it is trusted, and the ways to what is `left_out` even then, by why."""
+    """What a project's file asks for beyond the harmless: `values` to take over once it is trusted, their `paths`, and the ways to what is `left_out` even then, by why."""
 
     values: dict[str, Any]
+    paths: list[tuple[str, ...]]
     left_out: dict[str, list[tuple[str, ...]]]
 
     def leave_out(self, why: str, *paths: tuple[str, ...]) -> None:
@@ -62,11 +63,12 @@ class Powerful(Struct, frozen=True):
 
 def take_powerful(document: SettingsDocument) -> Powerful:
     """Sort what needs trust into what a project may set with it, and what it may not set even then."""
-    found = Powerful({}, {})
+    found = Powerful({}, [], {})
     for path, value in needing_trust(document):
         if why := _why_not(path, value):
             found.leave_out(why, path)
         else:
+            found.paths.append(path)
             put(found.values, path, value)
     return found
 

@@ -38,7 +38,7 @@ from ybs.trust.grants import (
     variables_of,
     variables_of_tools,
 )
-from ybs.trust.project_settings import take_harmless, take_tighter, warn_of_powerful
+from ybs.trust.project_settings import take_harmless, take_tighter
 from ybs.trust.reach import reach
 from ybs.trust.shown import items_of_servers
 from ybs.trust.wording import (
@@ -156,7 +156,9 @@ class ProjectLayer:
         why = f"ignored, because this project is not trusted{was}"
         if review.problem:
             why = f"ignored, because this project cannot be trusted ({review.problem})"
-        warn_of_powerful(self.document, why)
+        if waiting := self.powerful.paths:
+            self.document.warn_of_all(waiting, why)
+        self.powerful.warn(self.document)
         asking = {item.place for item in review.items if item.asks or is_other}
         files = sorted(asking - {self.file.name})
         if files or review.problem:

@@ -90,12 +90,6 @@ def needing_trust(document: SettingsDocument) -> Iterator[tuple[tuple[str, ...],
     return ((path, value) for path, value in _entries(document.tree, ()) if _needs_trust(path))
 
 
-def warn_of_powerful(document: SettingsDocument, words: str) -> None:
-    """Say in one warning which settings are ignored for want of trust."""
-    if refused := [path for path, _ in needing_trust(document)]:
-        document.warn_of_all(refused, words)
-
-
 def may_name_model(name: str) -> bool:
     """Return whether a text that is not the person's may name a model: as a name, and not as a path or a part of a shell's command."""
     is_name = _SIGNS().fullmatch(name) and not _NO_NAME().fullmatch(name)
