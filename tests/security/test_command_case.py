@@ -110,6 +110,10 @@ def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: 
         ("ls; make", "make is not in safety.safe_commands"),
         ("> x", "it is not in safety.safe_commands"),
         ("ls 'open", "it is not understood"),
+        ("./cat x", "./cat is not in safety.safe_commands"),
+        ("find . -exec ./cat {} +", "./cat is not in safety.safe_commands"),
+        ("LANG=C ls", ""),
+        ("PATH=. ls", "PATH=. is not in safety.safe_commands"),
     ],
 )
 def test_in_deny_the_listed_programs_alone_run(command: str, reason: str):

@@ -459,6 +459,9 @@ async def test_a_rule_that_denies_means_a_folder_however_it_is_spelled(pit, make
         ("blocked_commands", ("git commit",), True),
         ("deny", ("run_shell(git push *)", "run_shell", "git(b.txt)"), False),
         ("deny", ("*(a.t*)",), True),
+        ("deny", ("git(commit *)",), True),
+        ("deny", ("git(commit)",), False),  # as `run_shell(git commit)`: no operands
+        ("deny", ("run_shell(git add *)",), False),
         ("blocked_commands", ("git push",), False),
     ],
 )
@@ -472,6 +475,17 @@ async def test_what_denies_a_command_of_git_denies_the_tool_that_does_the_same(
     answered = await bench.call("git", action="commit", text="push", paths=["a.txt"])
     assert answered.result.is_refused is is_refused, answered.output
     assert (lines_of(pit, "rev-parse", "HEAD") == before) is is_refused
+
+
+async def test_a_commit_of_a_new_file_is_also_the_command_that_adds_it(
+    pit: Sandpit, make_bench: Any
+) -> None:
+    config = Config(safety=replace(Config().safety, deny=("run_shell(git add *)",)))
+    bench = make_bench(mode="bypass", config=config)
+    (pit.top / "new.txt").write_text("x")
+    answered = await bench.call("git", action="commit", text="c", paths=["new.txt"])
+    assert answered.result.is_refused, answered.output
+    assert not lines_of(pit, "ls-files", "new.txt")
 
 
 async def test_a_rule_that_asks_about_a_command_of_git_asks_about_the_tool_and_none_allows_it(

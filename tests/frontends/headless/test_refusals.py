@@ -42,8 +42,8 @@ def result_of(
 
 REFUSED_PLACES: dict[str, tuple[str, dict[str, str]]] = {
     "outside": ("read_file", {"path": "../elsewhere.txt"}),
-    "listed outside": ("list_files", {"path": "/usr", "pattern": "*"}),
-    "searched outside": ("search_files", {"pattern": "x", "path": "/usr"}),
+    "listed outside": ("list_files", {"path": "/opt", "pattern": "*"}),
+    "searched outside": ("search_files", {"pattern": "x", "path": "/opt"}),
     "credentials": ("read_file", {"path": "HOME/.ssh/id_rsa"}),
     "a blocked place": ("read_file", {"path": "private/a.txt"}),
     "ybs's own files": ("write_file", {"path": "HOME/.config/ybs/config.json", "content": "{}"}),

@@ -101,6 +101,8 @@ def planted(project: Path) -> Path:
         ("rsync a.txt big.bin", "big.bin"),
         ("trash big.bin", "big.bin"),
         ("sed -Ei s/a/b/ big.bin", "big.bin"),
+        ("rm node_modules/{x,y}", "node_modules holds dependencies"),
+        ("HOME=node_modules; rm ~/x", "node_modules: it holds dependencies"),
         ('for f in node_modules/left/*; do echo x >> "$f"; done', "index.js"),
     ],
 )

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, ends_of, parse, scan, words_in
-from ybs.security.commands.options import GIT_GLOBAL, GIT_OWN, operands_of
+from ybs.security.commands.options import GIT_GLOBAL, GIT_OWN, operands_of, takes_targets
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of, resolved
 from ybs.security.commands.writers import DELETERS
 
@@ -225,7 +225,7 @@ def covers(
         return False
     needed, given = _given(wanted, str if fits else None), _given(words, _kept if is_open else None)
     verbs = needed.operands
-    is_verb = bool(verbs) and verbs[0].replace("*", "").isalpha()
+    is_verb = bool(verbs) and verbs[0].replace("*", "").isalpha() and not takes_targets(words)
     if is_open:  # such a word may be an option, too, unless `--` stands before it
         ends = words.index("--") if "--" in words else len(words)
         given.options |= {word for word in words[1:ends] if ends_of(word)}

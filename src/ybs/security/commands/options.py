@@ -52,7 +52,7 @@ _GIT_LETTERS = {"grep": "-O", "rebase": "-x -s", "pull": "-s", "difftool": "-x",
 GIT_GLOBAL = words_in("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source --shallow-file")  # fmt: skip
 GIT_OWN = GIT_GLOBAL | words_in("-p -P --paginate --no-pager --bare --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --literal-pathspecs --no-literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --exec-path --html-path --man-path --info-path -h --help -v --version")  # fmt: skip
 #: Programs whose operands each name something else to do.
-_TAKES_TARGETS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild")  # fmt: skip
+_TAKES_TARGETS = words_in("make gmake ninja mvn mvnw gradle gradlew ant rake just grunt gulp sbt lein mage doit invoke inv fab scons waf tox nox bazel bazelisk msbuild task turbo npm-run-all run-s run-p pants buck2")  # fmt: skip
 #: Options by which other programs are told what to do, or with what.
 _CHOOSING = {
     "dotnet": ("-t", "--target", "-target", "-p"),

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ybs.config.host import Host, is_in_memory
+from ybs.config.paths import SYSTEM
 from ybs.core.errors import Refused
 from ybs.core.remedies import Remedy
 from ybs.security.paths import credentials
@@ -28,6 +29,8 @@ from ybs.security.paths.steps import is_led_out, link_words, steps
 # What the first path needs is loaded when it comes: a start has none.
 
 _MAGIC = ("/proc", "/dev", "/sys")
+#: Every command in the sandbox sees them too.
+_PROGRAMS = tuple(folder for folder in SYSTEM if folder not in ("/etc", "/opt"))
 #: Where systems keep what programs read and start in a home folder, as others do in hidden ones: macOS, and Ubuntu.
 _OF_PROGRAMS = ("applications", "library", "snap")
 #: What the running call alone may read outside of the folders. Each list is emptied as its call ends, for what the call may have left running.
@@ -129,8 +132,8 @@ class Roots:
             _readable_by_call.reset(token)
 
     def may_read(self, real: str) -> bool:
-        """Return whether a path outside of the folders was allowed to be read, by all calls or by this one."""
-        allowed = (self._reading, *_readable_by_call.get())
+        """Return whether a path outside of the folders may be read: where the system's programs and libraries lie, or allowed to all calls or this one."""
+        allowed = (_PROGRAMS, self._reading, *_readable_by_call.get())
         return any(lies_in(real, each) for paths in allowed for each in paths)
 
     def holds(self, path: Path) -> bool:

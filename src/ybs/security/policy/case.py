@@ -188,14 +188,13 @@ class Case:
 
     def is_touched_by(self, rule: Rule) -> bool:
         """Return whether a rule that denies or asks covers any of the call, or of the command that does the same."""
-        line, same = self.subject.command_line, self._same
-        if (
-            same
-            and rule.pattern
-            and rule.names("run_shell")
-            and rule.denies_command(line, same.reading)
-        ):
-            return True
+        if self._same and rule.pattern:
+            line, is_for_shell = self.subject.command_line, rule.names("run_shell")
+            # `git(commit *)` is `run_shell(git commit *)`
+            meant = rule if is_for_shell else replace(rule, pattern=f"{self.name} {rule.pattern}")
+            is_meant = is_for_shell or rule.names(self.name)
+            if is_meant and meant.denies_command(line, self._same.reading):
+                return True
         if not rule.names(self.name):
             return False
         if self.command is not None:

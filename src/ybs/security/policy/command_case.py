@@ -288,9 +288,11 @@ class CommandCase:
         if not self.reading.is_clear:
             return "it is not understood"
         entries = [entry.split() for entry in self._safe if entry.strip()]
-        for words in (run.words for run in self.reading.runs):
-            if not any(words[: len(entry)] == entry for entry in entries):
-                return f"{words[0] if words else 'it'} is not in safety.safe_commands"
+        for run, program in zip(self.reading.runs, self.reading.programs, strict=True):
+            words = [program, *run.words[1:]]  # `./cat` is another program than `cat`
+            is_listed = any(words[: len(entry)] == entry for entry in entries)
+            if not is_listed or not all(map(is_harmless, run.sets)):
+                return f"{' '.join(run.sets) or program or 'it'} is not in safety.safe_commands"
         return ""
 
     @cached_property

@@ -83,6 +83,9 @@ _NAME = lazy(r"(?![+-])(?!.*(?:://|@[^/]*:))[\w@%+=:,./^~-]*")
 #: What of a line stands in quotes in which the shell replaces nothing, and what it replaces elsewhere.
 _QUOTED = lazy(r"'[^']*'|\"[^\"\\$`]*\"")
 _REPLACED = lazy(r"[][*?{}\\$`\"'!#]|(?:\A|[\s:=])~")
+#: What stands before a word that is a part of another one.
+_GLUE = lazy(r"[/=:]")
+_SPACE = lazy(r"\s")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
@@ -137,7 +140,10 @@ class Rule(Struct, frozen=True):
         is_more = part.targets or part.sources or part.sets or part.may_gain_options
         if self.pattern is None or is_more or not part.words:
             return False
-        return _fits(self.pattern, " ".join(part.words)) and not self.hides(part)
+        words = (
+            _SPACE().sub("\0", word) for word in part.words
+        )  # `'npm run' x` is another program
+        return _fits(self.pattern, " ".join(words)) and not self.hides(part)
 
     def lets_out(self, part: "Command") -> bool:
         """Return whether the pattern covers one command outside the sandbox: all that its star stands for is data.
@@ -181,7 +187,8 @@ class Rule(Struct, frozen=True):
         """Return whether the rule covers the command or any part of it, whatever options that has.
 
         `git push *`, `git push*` and Claude Code's `git push:*` cover `git -C . push origin`; `git push` covers `git -C . push`.
-        A word that is only known when it runs (`git $X`, `xargs git`) counts as any that it may become.
+        A word that is only known when it runs (`git $X`, `xargs git`) counts as any that it may become, and a line that is not understood
+        as one that runs whatever its words could.
         """
         from ybs.security.commands import dangers, wrappers
 
@@ -195,7 +202,7 @@ class Rule(Struct, frozen=True):
         wanted, is_whole = pattern.removesuffix(" *").split(), not pattern.endswith("*")
         if any(dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in runs):
             return True
-        return not reading.is_clear and _is_among(pattern, reading.scanned)
+        return not reading.is_clear and _are_among(wanted, reading.scanned)
 
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
@@ -218,9 +225,10 @@ def may_be_let_out(part: "Command") -> bool:
 
 def _programs_in(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what makes a program run another one, each with its value: `--pre` with `./x`."""
-    from ybs.security.commands import options, wrappers
+    from ybs.security.commands import dangers, options, wrappers
 
     yield from options.running([*words])
+    yield from ((script, "") for script in dangers.scripts_in("".join(words[:1]), words))
     yield from options.naming_programs(words)
     yield from ((word, "") for word in wrappers.words_that_run(words))
 
@@ -293,12 +301,10 @@ def _is_like(pattern: str, word: str) -> bool:
     return _compiled(pattern).fullmatch(word) is not None
 
 
-def _is_among(pattern: str, words: list[str]) -> bool:
-    """Return whether a command that fits may begin anywhere among the words; programs without their folder."""
-    wanted = _compiled("* " + " ".join(pattern.split()).removesuffix(" *") + "*")
-    plain = " " + " ".join(words) + " "
-    texts = (plain, re.sub(r" \S*bin/", " ", plain), re.sub(r" \S*/", " ", plain))
-    return any(map(wanted.fullmatch, texts))
+def _are_among(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a line that is not understood has all words of a rule somewhere; programs without their folder, values without their option."""
+    known = {part for word in words for part in (word, *_GLUE().split(word))}
+    return all(any(_is_like(each, word) for word in known) for each in wanted if each.strip("*"))
 
 
 class PolicyRule(Struct, frozen=True):

@@ -253,13 +253,13 @@ _READING = ("status", "diff", "log")
 class GitPlan(Struct, frozen=True, kw_only=True):
     """What a call is about to do. It is made anew before it is done, and must then be the same.
 
-    `names` are the files, counted from the top of the work tree; `marks` tell their state. `words` are those of the command of git that does
+    `names` are the files, counted from the top of the work tree; `marks` tell their state. `commands` are the words of those of git that do
     the same in the project's folder; none where nothing changes.
     """
 
     action: str
     title: str
-    words: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
     body: str = ""
     names: tuple[str, ...] = ()
     only_reads: bool = False
@@ -274,8 +274,8 @@ class GitPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def command_line(self) -> str:
-        """The command of git that does the same; empty where nothing changes."""
-        return shlex.join(("git", *self.words)) if self.words else ""
+        """A line of commands of git that does the same; empty where nothing changes."""
+        return " && ".join(shlex.join(("git", *words)) for words in self.commands)
 
 
 async def plan_of(tree: WorkTree, arguments: "GitArguments") -> GitPlan:
@@ -297,7 +297,7 @@ async def plan_of(tree: WorkTree, arguments: "GitArguments") -> GitPlan:
         return GitPlan(
             action=action,
             title=title,
-            words=("add", "--", *map(tree.show, _names(rows))),
+            commands=(("add", "--", *map(tree.show, _names(rows))),),
             body=await tree.described(rows),
             names=_names(rows),
         )
@@ -320,10 +320,12 @@ async def _plan_commit(tree: WorkTree, paths: tuple[str, ...], message: str) -> 
     # As git's log has it: no line of the message begins as one of a diff does.
     said = indent(printable(message), "    ")
     body = f"{said}\n\n{body}\n\n{await left_undone(tree.git, COMMIT_HOOKS)}".rstrip()
-    words = ("commit", "-m", message)
-    if not is_index:
-        words += ("--", *map(tree.show, _names(rows)))
-    return GitPlan(action="commit", title=title, words=words, body=body, names=_names(rows))
+    commands = (("commit", "-m", message),)
+    if not is_index:  # what git does not know yet is staged as well
+        new = [row for row in rows if row.letters == "??"]
+        commands = ((*commands[0], "--", *map(tree.show, _names(rows))),)
+        commands = (("add", "--", *map(tree.show, _names(new))), *commands) if new else commands
+    return GitPlan(action="commit", title=title, commands=commands, body=body, names=_names(rows))
 
 
 async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> GitPlan:
@@ -338,7 +340,9 @@ async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> GitPlan:
     return GitPlan(
         action="restore",
         title=f"Restore {_files(tree, held)} to the last commit",
-        words=("restore", "--source=HEAD", "--staged", "--worktree", "--", *map(tree.show, names)),
+        commands=(
+            ("restore", "--source=HEAD", "--staged", "--worktree", "--", *map(tree.show, names)),
+        ),
         body=await tree.described(held),
         names=names,
         destroys=f"throws away changes that are not committed, in {tree.listed(names)}",
@@ -354,8 +358,8 @@ async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
     if name not in await git_moves.branches(tree.git):
         if _NO_BRANCH.search(name):
             raise ToolError(f"{printable(name)} is not a valid name for a branch.")
-        title, words = f"Make branch {name} and switch to it", ("switch", "-c", name)
-        return GitPlan(action="branch", title=title, words=words)
+        title = f"Make branch {name} and switch to it"
+        return GitPlan(action="branch", title=title, commands=(("switch", "-c", name),))
     changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
     if closed := [each for each in changed if not tree.permits(each, is_write=True)]:
         raise ToolError(
@@ -376,7 +380,7 @@ async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
     return GitPlan(
         action="branch",
         title=title,
-        words=("switch", name),
+        commands=(("switch", name),),
         body=body,
         names=tuple(changed),
         is_switch=True,

@@ -24,6 +24,8 @@ from ybs.tools.workspace import Workspace
 _PROGRAMS = re.compile(rf"\b(?:{'|'.join(sorted(OVERWRITING))})\b")
 #: Behind it the rest of a line runs in the folder, if there is one.
 _MOVES_FIRST = re.compile(r"\s*cd\s+[^\s;&|]+\s*&&")
+_CHANGES_WORDS = re.compile(r"[$`]|HOME=")
+_BRACES = re.compile(r"\{.*(?:,|\.\.).*\}")
 _MOST_PATHS = 50_000
 _MOST_FOLDERS = 50
 
@@ -32,7 +34,7 @@ def loss(command: str, folder: Path, workspace: Workspace) -> str:
     """Return the files that the command, run in a folder, would destroy beyond undo; empty if none is seen."""
     roots = workspace.roots
     reading = read(command)
-    is_clear = reading.is_clear and "$" not in command and "`" not in command
+    is_clear = reading.is_clear and not _CHANGES_WORDS.search(command)
     touched = _touched(reading, str(folder), roots.host)
     if not is_clear and (_PROGRAMS.search(command) or _writes_somewhere(reading)):
         touched = chain(touched, _named_anywhere(command, str(folder), roots.host))
@@ -84,5 +86,5 @@ def _folders_of(run: Command) -> list[str]:
 def _expanded(word: str, folder: str, host: Host) -> Iterator[str]:
     word = os.path.expanduser(host.with_home(word))  # noqa: PTH111 - what is left: `~name`
     path = os.path.normpath(os.path.join(folder, word))  # noqa: PTH118
-    yield from islice(glob(path), _MOST_PATHS)  # noqa: PTH207 - texts throughout
+    yield from islice(glob(_BRACES.sub("*", path)), _MOST_PATHS)  # noqa: PTH207 - texts throughout
     yield path
