@@ -112,7 +112,6 @@ def test_what_is_of_no_use_without_the_network_is_known(command: str, expected: 
         ("ls 'open", "it is not understood"),
         ("./cat x", "./cat is not in safety.safe_commands"),
         ("find . -exec ./cat {} +", "./cat is not in safety.safe_commands"),
-        ("LANG=C ls", ""),
         ("PATH=. ls", "PATH=. is not in safety.safe_commands"),
     ],
 )

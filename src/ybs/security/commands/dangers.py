@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ybs.core.lazy import lazy
 from ybs.security.commands.command import Command, ends_of, parse, scan, words_in
-from ybs.security.commands.options import GIT_GLOBAL, GIT_OWN, operands_of, takes_targets
+from ybs.security.commands.options import GIT_GLOBAL, GIT_OWN, operands_of, takes_targets, values_of
 from ybs.security.commands.wrappers import INTERPRETED, SHELLS, Reading, name_of, resolved
 from ybs.security.commands.writers import DELETERS
 
@@ -126,6 +126,10 @@ _AWK_RUNS = lazy(r"system\s*\(|\|\s*(?:getline|\"|')|[\"']\s*\||\|&")
 _SED_RUNS = lazy(
     r"(?:^|[;{}\n])\s*(?:\d+|\$|/(?:[^/\\]|\\.)*/)?(?:,(?:\d+|\$|/(?:[^/\\]|\\.)*/))?!?\s*e(?:\s|$)"
     r"|s([/|,#:@!])(?:(?!\1)[^\\]|\\.)*\1(?:(?!\1)[^\\]|\\.)*\1[gpiIm\d]*e"
+)
+_SED_PLAIN = lazy(
+    r"(?:\d+|\$|/[^/\\\n]*/)?(?:,(?:\d+|\$|/[^/\\\n]*/))?[pdq=]"
+    r"|s([/|,#:@!])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*"
 )
 #: Programs that take lines of their own language, and the line by which each starts a shell.
 _ESCAPES = {
@@ -304,6 +308,8 @@ def _given(words: list[str], spelled: Callable[[str], str] | None = None) -> _Gi
             given.operands += map(spelled, rest)
         elif word.startswith("-") and len(word) > 1:
             given.options |= _options_in(word)
+        elif word.startswith("+") and not given.operands:  # a toolchain, an option of a shell
+            given.options.add(word)
         else:
             is_behind = before[:1] == "-" and before != "--" and "=" not in before
             is_known = is_git and not given.operands and before in GIT_OWN
@@ -375,7 +381,10 @@ def _dangers_of_code(name: str, run: Command) -> Iterator[str]:
 
 
 def scripts_in(name: str, words: Sequence[str]) -> list[str]:
-    """Return the scripts among a command's words that run commands: those of awk, lines of `_ESCAPES`."""
+    """Return the scripts among a command's words that run commands: those of awk, lines of `_ESCAPES`; of sed all but the plainest."""
+    if name in ("sed", "gsed"):
+        given = values_of(words, "-e --expression -f --file") or operands_of(words)[:1]
+        return [each for each in given if not _SED_PLAIN().fullmatch(each)]
     runs = _AWK_RUNS if name.endswith("awk") else _ESCAPES.get(name)
     return [*filter(runs().search, operands_of(words))] if runs else []
 

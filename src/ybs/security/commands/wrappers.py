@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ SHELLS = words_in("sh bash dash zsh ksh ash fish")
 #: Programs that run other languages.
 INTERPRETED = words_in("python perl ruby node php lua deno bun osascript pwsh Rscript tclsh julia nodejs irb ghci groovy scala elixir guile expect")  # fmt: skip
 _MODULES = re.compile(r"(?:python|pypy)[\d.]*")
+_AS_MODULE = lazy(r"-[A-Za-ln-z]*m(.*)", re.DOTALL)
 #: Their arguments together are one text.
 _JOINING = words_in("eval watch ssh parallel")
 #: Programs with a word of their own (a duration, a folder, a person) before the command.
@@ -42,13 +42,8 @@ _TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
 _FINDERS = frozenset({"find", "fd", "fdfind"})
 #: Programs that add words of their input, or names that they find, to a command.
 _FEEDING = _FINDERS | {"xargs", "parallel"}
-#: Where `find`, `fd` and `parallel` put them; `xargs` has them at the end, or where an option says.
-_PLACE = lazy(r"\{[\w./#%+-]*\}")
-_ENDS = frozenset({";", "+", ":::", "::::", ":::+", "::::+"})
-#: Stands for what is added, as a word that is only known when it runs.
-_ADDED = "$ADDED"
 #: Settings of git that say what a verb means.
-_ALIASES = lazy(r"(?:--config-env=)?(?:alias|include|includeif)\..*", re.I | re.S)
+_ALIASES = lazy(r"(?:--config-env=)?(?:alias|include|includeif|help)\..*", re.I | re.S)
 _ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _VARIABLE = lazy(r"\$(?:(\w+)|\{(\w+)\})")
 #: Beyond these a text is not clear, and is only scanned.
@@ -138,19 +133,24 @@ def _follow_text(text: str, reading: Reading, depth: int, flat: Script | None = 
 def _follow(command: Command, reading: Reading, depth: int) -> None:
     """Add a command and what it may run to the reading."""
     words, name = command.words, name_of(command.words)
+    if name.startswith("git-") and len(name) > 4:  # `/usr/lib/git-core/git-push`
+        words, name = ["git", name[4:], *words[1:]], "git"
     reading.word_count += len(words)
     if depth > _DEEPEST or reading.word_count > _MOST_WORDS:
         reading.doubt("it is too long or nested too deeply to be judged")
         return
-    run = command if words[:1] in ([], [name]) else replace(command, words=[name, *words[1:]])
+    spelled = [name, *words[1:]] if words else []
+    run = command if spelled == command.words else replace(command, words=spelled)
     reading.runs.append(run)
-    reading.programs.append("".join(words[:1]))
+    reading.programs.append("".join(command.words[:1]))
     if name in GRAMMAR and name != "coproc":
         reading.doubt(f"{name!r} stands where a program should")  # `time ! x`
     for inner in commands_run_by(name, words[1:]):
         _follow(Command(inner, [], run.is_piped_into, run.given), reading, depth + 1)
         if _TEXT.search(inner[0]):
             _follow_text(inner[0], reading, depth + 1)
+    for file in run.sources if name in SHELLS else ():  # `sh < x.sh`
+        _follow(Command([file], []), reading, depth + 1)
     texts = [value for _, value in options.running(run.words)]
     texts += [" ".join(words[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
     for text in filter(None, texts):
@@ -185,57 +185,11 @@ def _with_values(reading: Reading, values: Mapping[str, str]) -> list[Command]:
     return other.runs
 
 
-def filled(runs: Sequence[Command]) -> list[Command]:
-    """Return what commands run with words that the line does not show, each of these as a variable.
-
-    That is what `xargs`, `parallel` and `find -exec` run, and any verb of git where an option sets an alias. Only rules that deny or ask mean it.
-    """
-    other = Reading(text="", script=Script([], is_clear=True), runs=[])
-    for run in runs:
-        name = "".join(run.words[:1])
-        for words in _with_added(name, run.words) if name in _FEEDING else ():
-            _follow(Command(words, []), other, 0)
-            if name == "parallel":  # a shell reads what it runs
-                _follow_text(" ".join(words), other, 0)
-            if other.word_count > _MOST_WORDS:  # too long to be judged: it may be any
-                return [Command([_ADDED, _ADDED], [])]
-        if name == "git":
-            _follow_aliases(run.words, other)
-    return other.runs
-
-
-def _with_added(name: str, words: list[str]) -> Iterator[list[str]]:
-    """Yield what a program runs with what it adds: in the places for it, and at the end where it has none."""
-    starts, marks = [""], list[str]()
-    if name == "find":  # each name begins as the place that was searched
-        places = takewhile(lambda word: word[:1] not in ("-", "(", "!"), words[1:])
-        starts = ["./" if word == "." else word for word in places] or ["./"]
-    elif name not in _FINDERS:
-        marks = options.values_of(words, "-I -J")
-        marks += [word.partition("=")[2] for word in words if word.startswith("--replace=")]
-    place = re.compile("|".join([_PLACE().pattern, *map(re.escape, marks)]))
-    has_place = any(map(place.search, words))
-    for behind in commands_run_by(name, words[1:]) if has_place or name != "find" else ():
-        inner = list(takewhile(lambda word: word not in _ENDS, behind))
-        if inner and inner[0] in marks:
-            marks.remove(inner[0])  # it is the option's own value, not the program
-            continue
-        if name != "find":
-            yield [*inner, _ADDED, _ADDED]
-        for start in starts if has_place and any(map(place.search, inner)) else ():
-            yield [place.sub(lambda _, start=start: start + _ADDED, word) for word in inner]
-
-
-def _follow_aliases(words: list[str], reading: Reading) -> None:
-    """Add any verb of a git that is told what verbs mean, and the program that an alias says."""
-    verb = options.git_verb(words)
-    aliases = [word for word in words[1:verb] if _ALIASES().fullmatch(word)]
-    if aliases:
-        _follow(Command(["git", _ADDED, *words[verb + 1 :]], []), reading, 0)
-    for alias in aliases:
-        program = alias.partition("=")[2]
-        if program.startswith("!"):
-            _follow_text(" ".join([program[1:], *words[verb + 1 :]]), reading, 0)
+def adds_words(run: Command) -> bool:
+    """Return whether a command runs others with words that the line does not show: `xargs`, `find`, a git that is told what verbs mean."""
+    name = "".join(run.words[:1])
+    before_verb = run.words[1 : options.git_verb(run.words)] if name == "git" else []
+    return name in _FEEDING or any(map(_ALIASES().fullmatch, before_verb))
 
 
 def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
@@ -247,14 +201,23 @@ def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:
         if not (name == "command" and {"-v", "-V"} & set(words[:2])):
             yield from _starts(name, words)
     elif _MODULES.fullmatch(name):
-        if "-m" in words[:-1]:  # `python -m pip uninstall`
-            yield words[words.index("-m") + 1 :]
-        elif words and not words[0].startswith("-"):
-            yield words
+        yield from _modules_in(words)
+    elif name in (".", "source"):
+        yield from filter(None, [words])
     elif name in _WITH_VERB:
         verbs = _WITH_VERB[name]
         place = next((place for place, word in enumerate(words) if word in verbs), len(words))
         yield from _starts(name, words[place + 1 :])
+
+
+def _modules_in(words: list[str]) -> Iterator[list[str]]:
+    """Yield the module or file that Python runs, with its words: `-m pip uninstall`, `-Impip`."""
+    for place, word in enumerate(words):
+        if found := _AS_MODULE().fullmatch(word):
+            yield from filter(None, [[*filter(None, found.groups()), *words[place + 1 :]]])
+            return
+    if words and not words[0].startswith("-"):
+        yield words
 
 
 def _starts(name: str, words: list[str]) -> Iterator[list[str]]:
@@ -264,7 +227,7 @@ def _starts(name: str, words: list[str]) -> Iterator[list[str]]:
     for place, word in enumerate(words):
         if first := _program_in(word, is_alias=name == "alias"):
             yield [first, *words[place + 1 :]]
-        is_option = word.startswith("-")
+        is_option = word.startswith("-") or (word[:1] == "+" and name in SHELLS)
         is_own = is_option or is_behind_option or "=" in word or word[:1].isdigit()
         is_behind_option = is_option
         operands_left -= not is_own

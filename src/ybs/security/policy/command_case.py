@@ -291,9 +291,9 @@ class CommandCase:
         for run, program in zip(self.reading.runs, self.reading.programs, strict=True):
             words = [program, *run.words[1:]]  # `./cat` is another program than `cat`
             is_listed = any(words[: len(entry)] == entry for entry in entries)
-            if not is_listed or not all(map(is_harmless, run.sets)):
+            if not is_listed or run.sets:
                 return f"{' '.join(run.sets) or program or 'it'} is not in safety.safe_commands"
-        return ""
+        return next(iter(self.reasons), "")
 
     @cached_property
     def scopes(self) -> list[str]:

@@ -84,7 +84,7 @@ _NAME = lazy(r"(?![+-])(?!.*(?:://|@[^/]*:))[\w@%+=:,./^~-]*")
 _QUOTED = lazy(r"'[^']*'|\"[^\"\\$`]*\"")
 _REPLACED = lazy(r"[][*?{}\\$`\"'!#]|(?:\A|[\s:=])~")
 #: What stands before a word that is a part of another one.
-_GLUE = lazy(r"[/=:]")
+_GLUE = lazy(r"[/=:!]")
 _SPACE = lazy(r"\s")
 _RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
@@ -187,22 +187,26 @@ class Rule(Struct, frozen=True):
         """Return whether the rule covers the command or any part of it, whatever options that has.
 
         `git push *`, `git push*` and Claude Code's `git push:*` cover `git -C . push origin`; `git push` covers `git -C . push`.
-        A word that is only known when it runs (`git $X`, `xargs git`) counts as any that it may become, and a line that is not understood
-        as one that runs whatever its words could.
+        A word that is only known when it runs (`git $X`) counts as any that it may become, what `xargs` and the like run as having any words,
+        and a line that is not understood as one that runs whatever its words could.
         """
+        from ybs.security.commands import command as commands
         from ybs.security.commands import dangers, wrappers
 
         pattern = (self.pattern or "*").strip()
         if pattern.endswith(":*"):
             pattern = f"{pattern[:-2]}*"
-        runs = [*reading.meant, *wrappers.filled(reading.meant)]
-        texts = [command.strip(), *(" ".join(run.words) for run in runs)]
+        texts = [command.strip(), *(" ".join(run.words) for run in reading.meant)]
         if any(_fits(pattern, text) for text in texts):
             return True
         wanted, is_whole = pattern.removesuffix(" *").split(), not pattern.endswith("*")
-        if any(dangers.covers(wanted, run.words, _is_like, is_whole=is_whole) for run in runs):
+        if any(dangers.covers(wanted, r.words, _is_like, is_whole=is_whole) for r in reading.meant):
             return True
-        return not reading.is_clear and _are_among(wanted, reading.scanned)
+        adding = [run for run in reading.meant if wrappers.adds_words(run)]
+        if any(_may_gain(wanted, commands.scan(" ".join(run.words))) for run in adding):
+            return True
+        is_unclear = bool(adding) or not reading.is_clear
+        return is_unclear and _are_among(wanted, commands.scan(command))
 
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
@@ -302,9 +306,23 @@ def _is_like(pattern: str, word: str) -> bool:
 
 
 def _are_among(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a line that is not understood has all words of a rule somewhere; programs without their folder, values without their option."""
+    """Return whether all words of a rule stand somewhere among others; programs without their folder, values without their option."""
     known = {part for word in words for part in (word, *_GLUE().split(word))}
     return all(any(_is_like(each, word) for word in known) for each in wanted if each.strip("*"))
+
+
+def _may_gain(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether a program of these words does what a rule names once more are added: another verb that stands behind it stays the verb."""
+    from ybs.security.commands.options import takes_targets
+
+    has_verb = len(wanted) > 1 and wanted[1].isalpha() and not takes_targets(wanted)
+    text = " ".join(words)
+    for word, verb in zip(words, [*words[1:], ""], strict=True):
+        # A word that stands there twice may be the mark in whose place another one is put.
+        is_other = has_verb and verb.isalpha() and text.count(verb) == 1 and verb != wanted[1]
+        if not is_other and _are_among(wanted[:1], [word]):
+            return True
+    return False
 
 
 class PolicyRule(Struct, frozen=True):
