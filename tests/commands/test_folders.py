@@ -75,7 +75,7 @@ async def test_what_cannot_be_added_is_said(playing, tmp_path: Path, home: Path)
             assert reply.text.endswith(words)
         (home / "private").mkdir()
         (session.folder / "docs").symlink_to(home / "private")
-        for command in ("/add-dir docs", f"/add-dir {session.folder}/docs", "/sandbox write docs"):
+        for command in ("/add-dir docs", f"/add-dir {session.folder}/docs"):
             reply = await said(session, command)
             assert reply.is_error
             assert "leads to ~/private by a link that a project may have put there" in reply.text

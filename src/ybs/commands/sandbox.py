@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from ybs.core.errors import ToolError
 from ybs.security.sandbox.sandbox import WALLED
@@ -10,7 +9,7 @@ from ybs.security.sandbox.shared_network import SharedNetwork
 from ybs.session.reply import Menu, MenuItem, Reply, Table
 from ybs.session.session import Session
 
-USAGE = "Usage: /sandbox [on|off], /sandbox network [on|off], /sandbox write FOLDER"
+USAGE = "Usage: /sandbox [on|off], /sandbox network [on|off]; /add-dir FOLDER opens a folder"
 MISSING = "This machine has no sandbox to change: {}"
 OFF = (
     "The sandbox is off for this session. Commands can read and change whatever you can, and use the network. "
@@ -26,7 +25,7 @@ QUESTION = (
 
 
 async def change_sandbox(session: Session, argument: str) -> Reply:
-    """Show the sandbox, or change it for the session: the network, a folder to write in, on or off."""
+    """Show the sandbox, or change it for the session: the network, on or off."""
     what, value = [*argument.split(maxsplit=1), "", ""][:2]
     sandbox, change = session.environment.sandbox, _CHANGES.get(what.lower())
     if what and what.lower() not in ("on", "off") and sandbox.state == "none":
@@ -91,19 +90,8 @@ def _show(session: Session, value: str) -> Reply | None:
             )
         )
         rows += [("writable", session.host.short(folder)) for folder in sandbox.opened]
-    how = "on, off, network on, network off, write FOLDER: for this session"
-    return Reply(tables=(Table.of(rows),), notes=(f"/sandbox {how}.",))
-
-
-def _open_folder(session: Session, name: str) -> Reply | None:
-    if not name:
-        return None
-    named: Path = session.host.expand(name, session.folder)
-    folder = session.environment.roots.admitted(named)
-    if not folder.is_dir():
-        return Reply.error(f"{session.host.short(str(folder))} is not a folder.")
-    session.environment.sandbox.add_folder(folder)
-    return Reply(text=f"Commands may write in {session.host.short(str(folder))} in this session.")
+    how = "/sandbox on, off, network on, network off: for this session. /add-dir FOLDER opens a folder."
+    return Reply(tables=(Table.of(rows),), notes=(how,))
 
 
 _CHANGES: Mapping[str, Callable[[Session, str], Reply | None]] = {
@@ -111,7 +99,6 @@ _CHANGES: Mapping[str, Callable[[Session, str], Reply | None]] = {
     "on": _turn_on,
     "off": _turn_off,
     "network": _change_network,
-    "write": _open_folder,
 }
 
 
