@@ -35,8 +35,8 @@ project.
 
 ## Files
 
-Tools read and write in the project's folder and in folders that you add, and read the system's programs and libraries (`/usr`). Elsewhere a read is a question, and a
-write is refused.
+Tools read and write in the project's folder and in folders that you add, and read the system's programs and libraries (`/usr`). Elsewhere a read is a
+question, and a write is refused.
 
 - The folders are the project's and those that `--add-dir` or `safety.sandbox_allowed_paths` name (`tests/security/test_paths.py`).
 - A path is judged after its links are resolved, and is then opened step by step without following any: a link that is put there later opens nothing

@@ -284,7 +284,7 @@ LATE_IMPORTS = {
     "compaction": 2,
     "frontends": 21,
     "providers": 7,
-    "security": 27,
+    "security": 29,
     "session": 7,
     "tools": 37,
     "transcripts": 1,

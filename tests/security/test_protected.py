@@ -12,7 +12,8 @@ from hosts import this_host
 from rows import every_row
 from ybs.security.paths.folder_index import FolderIndex
 from ybs.security.sandbox import protected as protected_module
-from ybs.security.sandbox.protected import NAMES, host_secrets, protected
+from ybs.security.sandbox.places import host_secrets
+from ybs.security.sandbox.protected import NAMES, protected
 
 
 def test_names_that_exist_are_protected_and_missing_ones_are_left_alone(project: Path) -> None:

@@ -21,7 +21,6 @@ from ybs.security.paths.steps import is_led_out, link_words
 from ybs.security.policy.rules import Rule, rule_of
 from ybs.session.options import SHIPPED, BadOption, Options
 from ybs.tools.calls.tool_names import near
-from ybs.tools.external.finding import possible_names
 from ybs.tools.registry import NAMES
 
 #: Names of tools that nobody knows before a server has told them.
@@ -97,10 +96,13 @@ def problems_in(
 
 def unknown_in(loaded: Loaded, folder: Path, name: str, more: Sequence[str] = ()) -> str:
     """Do what `unknown_tool` does, with the external tools of the person and the project."""
-    words, tools = unknown_tool(name, loaded.config, more), loaded.config.tools
-    if words and any(map(Rule(name).names, possible_names(tools, loaded.host, folder))):
+    words = unknown_tool(name, loaded.config, more)
+    if not words:
         return ""
-    return words
+    from ybs.tools.external.finding import possible_names  # the first request needs none of it
+
+    names = possible_names(loaded.config.tools, loaded.host, folder)
+    return "" if any(map(Rule(name).names, names)) else words
 
 
 def unknown_tool(name: str, config: Config, more: Sequence[str] = ()) -> str:

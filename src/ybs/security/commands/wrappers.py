@@ -20,9 +20,9 @@ _AS_MODULE = lazy(r"-[A-Za-ln-z]*m(.*)", re.DOTALL)
 _JOINING = words_in("eval watch ssh parallel")
 #: Programs with a word of their own (a duration, a folder, a person) before the command.
 _WITH_OPERAND = words_in(
-    "timeout chroot taskset chrt flock su runuser ssh setarch faketime gosu su-exec"
+    "timeout chroot taskset chrt flock su runuser ssh setarch faketime gosu su-exec script sg"
 )
-_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND) | words_in("env command builtin exec nohup time nice ionice stdbuf setsid xargs sudo doas pkexec strace ltrace caffeinate unshare nsenter busybox toybox script trap alias systemd-run setpriv prlimit unbuffer proot fakeroot coproc valgrind hyperfine rlwrap entr linux32 linux64 uname26 i386 x86_64 choom numactl eatmydata cgexec torsocks proxychains proxychains4 dbus-run-session xvfb-run capsh chpst start-stop-daemon tini dumb-init firejail catchsegv chronic sg at batch npx uvx bunx watchexec")  # fmt: skip
+_WRAPPERS = (SHELLS | _JOINING | _WITH_OPERAND) | words_in("env command builtin exec nohup time nice ionice stdbuf setsid xargs gxargs sudo doas pkexec strace ltrace caffeinate unshare nsenter busybox toybox script trap alias systemd-run setpriv prlimit unbuffer proot fakeroot coproc valgrind hyperfine rlwrap entr linux32 linux64 uname26 i386 x86_64 choom numactl eatmydata cgexec torsocks proxychains proxychains4 dbus-run-session xvfb-run capsh chpst start-stop-daemon tini dumb-init firejail catchsegv chronic sg at batch npx uvx bunx watchexec")  # fmt: skip
 #: Programs that are wrappers with one of these verbs.
 _WITH_VERB = {
     **dict.fromkeys(["uv", "poetry", "pipenv", "pdm", "rye", "hatch", "conda", "pipx"], ("run",)),
@@ -40,8 +40,8 @@ _WITH_VERB = {
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"})
 _TEXT = re.compile(r"[\s;&|<>()$`'\"\\*?\[]")
 _FINDERS = frozenset({"find", "fd", "fdfind"})
-#: Programs that add words of their input, or names that they find, to a command.
-_FEEDING = _FINDERS | {"xargs", "parallel"}
+#: Programs that add words of their input to a command.
+_FEEDING = frozenset({"xargs", "gxargs", "parallel"})
 #: Settings of git that say what a verb means.
 _ALIASES = lazy(r"(?:--config-env=)?(?:alias|include|includeif|help)\..*", re.I | re.S)
 _ASSIGNMENT = lazy(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
@@ -151,7 +151,7 @@ def _follow(command: Command, reading: Reading, depth: int) -> None:
             _follow_text(inner[0], reading, depth + 1)
     for file in run.sources if name in SHELLS else ():  # `sh < x.sh`
         _follow(Command([file], []), reading, depth + 1)
-    texts = [value for _, value in options.running(run.words)]
+    texts = [value.removeprefix("exec=") for _, value in options.running(run.words)]  # of tar
     texts += [" ".join(words[1:])] * (name in _JOINING) + [run.given] * (name in SHELLS)
     for text in filter(None, texts):
         _follow_text(text, reading, depth + 1)
@@ -189,7 +189,8 @@ def adds_words(run: Command) -> bool:
     """Return whether a command runs others with words that the line does not show: `xargs`, `find`, a git that is told what verbs mean."""
     name = "".join(run.words[:1])
     before_verb = run.words[1 : options.git_verb(run.words)] if name == "git" else []
-    return name in _FEEDING or any(map(_ALIASES().fullmatch, before_verb))
+    is_feeding = name in _FEEDING or (name in _FINDERS and not _FIND_RUNS.isdisjoint(run.words))
+    return is_feeding or any(map(_ALIASES().fullmatch, before_verb))
 
 
 def commands_run_by(name: str, words: list[str]) -> Iterator[list[str]]:

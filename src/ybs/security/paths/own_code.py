@@ -12,7 +12,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
-from glob import escape, glob
 from typing import NamedTuple
 
 from ybs.config.editables import finders, found_by_finders, left_out, mapping_of
@@ -74,8 +73,13 @@ def _folders_in(folder: str) -> list[str]:
 
 def _packages(prefix: str) -> list[str]:
     """Return the folders of packages in an environment that have ybs itself, and not only a way to where somebody works on it."""
-    found = glob(f"{escape(prefix)}/lib/python*/*-packages/ybs/__init__.py")  # noqa: PTH207 - texts throughout
-    return [each.removesuffix("/ybs/__init__.py") for each in found]
+    try:
+        names = sorted(os.listdir(f"{prefix}/lib"))  # noqa: PTH208 - texts throughout
+    except OSError:
+        return []
+    pythons = [f"{prefix}/lib/{name}" for name in names if name.startswith("python")]
+    found = [f"{each}/{kind}-packages" for each in pythons for kind in ("dist", "site")]
+    return [each for each in found if os.path.lexists(f"{each}/ybs/__init__.py")]
 
 
 def code_in(root: str) -> tuple[str, ...]:

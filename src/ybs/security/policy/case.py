@@ -198,7 +198,7 @@ class Case:
         if not rule.names(self.name):
             return False
         if self.command is not None:
-            return rule.denies_command(self.subject.command, self.command.reading)
+            return self.command.is_touched_by(rule, self.subject.command)
         if rule.pattern is None or any(map(rule.covers_path, self.subject.paths)):
             return True
         named = self.subject.named

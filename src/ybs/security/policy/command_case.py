@@ -327,6 +327,11 @@ class CommandCase:
             for part in parts
         )
 
+    def is_touched_by(self, rule: Rule, line: str) -> bool:
+        """Return whether a rule that denies or asks covers any of the command: of the line as it stands, or as it reads from its own folder."""
+        lines = dict.fromkeys((line, self.reading.text))
+        return any(rule.denies_command(each, read(each)) for each in lines)
+
     def may_leave(self, rules: Sequence[Rule]) -> bool:
         """Return whether rules for running outside the sandbox name the command, or each of its parts, and the shell replaces nothing in it."""
         parts, text = self.reading.parts, self.reading.text

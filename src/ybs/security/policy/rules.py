@@ -190,8 +190,7 @@ class Rule(Struct, frozen=True):
         A word that is only known when it runs (`git $X`) counts as any that it may become, what `xargs` and the like run as having any words,
         and a line that is not understood as one that runs whatever its words could.
         """
-        from ybs.security.commands import command as commands
-        from ybs.security.commands import dangers, wrappers
+        from ybs.security.commands import dangers, options, wrappers
 
         pattern = (self.pattern or "*").strip()
         if pattern.endswith(":*"):
@@ -203,10 +202,12 @@ class Rule(Struct, frozen=True):
         if any(dangers.covers(wanted, r.words, _is_like, is_whole=is_whole) for r in reading.meant):
             return True
         adding = [run for run in reading.meant if wrappers.adds_words(run)]
-        if any(_may_gain(wanted, commands.scan(" ".join(run.words))) for run in adding):
+        has_verb = wanted[1:] and wanted[1].isalpha() and not options.takes_targets(wanted)
+        other = wanted[1] if has_verb else ""
+        if any(_may_gain(wanted[0], other, dangers.scan(" ".join(r.words))) for r in adding):
             return True
         is_unclear = bool(adding) or not reading.is_clear
-        return is_unclear and _are_among(wanted, commands.scan(command))
+        return is_unclear and _are_among(wanted, dangers.scan(command))
 
     def is_exactly(self, command: str) -> bool:
         """Return whether the pattern is the command itself, character by character. One with a star is a pattern, whatever the command is."""
@@ -311,16 +312,13 @@ def _are_among(wanted: Sequence[str], words: Sequence[str]) -> bool:
     return all(any(_is_like(each, word) for word in known) for each in wanted if each.strip("*"))
 
 
-def _may_gain(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Return whether a program of these words does what a rule names once more are added: another verb that stands behind it stays the verb."""
-    from ybs.security.commands.options import takes_targets
-
-    has_verb = len(wanted) > 1 and wanted[1].isalpha() and not takes_targets(wanted)
+def _may_gain(program: str, verb: str, words: Sequence[str]) -> bool:
+    """Return whether a program of these words may have this verb once more words are added: one that stands behind it stays the verb."""
     text = " ".join(words)
-    for word, verb in zip(words, [*words[1:], ""], strict=True):
+    for word, behind in zip(words, [*words[1:], ""], strict=True):
         # A word that stands there twice may be the mark in whose place another one is put.
-        is_other = has_verb and verb.isalpha() and text.count(verb) == 1 and verb != wanted[1]
-        if not is_other and _are_among(wanted[:1], [word]):
+        is_other = verb and behind.isalpha() and text.count(behind) == 1 and behind != verb
+        if not is_other and _are_among([program], [word]):
             return True
     return False
 

@@ -11,15 +11,7 @@ from ybs.security.launcher import BUBBLEWRAP, ask, system_program
 from ybs.security.paths.own_code import code_in
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
 from ybs.security.sandbox.mounts import checked
-from ybs.security.sandbox.places import Places, lies_in, system_folders
-from ybs.security.sandbox.protected import (
-    held,
-    held_whole,
-    host_secrets,
-    machine_sockets,
-    outer_sockets,
-    pipes,
-)
+from ybs.security.sandbox.places import Places, host_secrets, lies_in, system_folders
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import confining, is_known
 
@@ -127,6 +119,9 @@ class Bubblewrap(Backend):
 
     def opened(self, *, read_only: bool) -> Iterator[str]:
         """Yield what sandboxed programs could reach and change, so what has to be looked at again."""
+        # A start that runs no command needs none of it.
+        from ybs.security.sandbox.protected import machine_sockets, outer_sockets, pipes
+
         for top in self.places.tops:
             yield from ("--ro-bind", top, top) if read_only else _writable(self.places, top)
             yield from _hidden(pipes(top) if read_only else outer_sockets(top))
@@ -256,6 +251,8 @@ def _resolver() -> Iterator[str]:
 
 
 def _writable(places: Places, top: str) -> Iterator[str]:
+    from ybs.security.sandbox.protected import held, held_whole
+
     yield from ("--bind", top, top)
     roots = places.roots_in(top)
     later = [path for root in roots for path in held(places.host, root)]

@@ -22,8 +22,8 @@ from msgspec import Struct
 from ybs.core.errors import Refused
 from ybs.security.paths.opening import held
 from ybs.security.sandbox.launch import PLAIN, Access, Backend, Launch, environment_of
-from ybs.security.sandbox.places import Places, lies_in, system_folders
-from ybs.security.sandbox.protected import host_secrets, protected
+from ybs.security.sandbox.places import Places, host_secrets, lies_in, system_folders
+from ybs.security.sandbox.protected import protected
 from ybs.security.sandbox.scratch import PrivateFolder
 from ybs.security.sandbox.seccomp import is_known, replacing_namespaces
 

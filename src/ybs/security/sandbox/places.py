@@ -218,6 +218,16 @@ def system_folders() -> Iterator[tuple[str, str]]:
             yield folder, ""
 
 
+def host_secrets() -> list[str]:
+    """Return the secrets of the system that this person could read."""
+    try:
+        keys = [name for name in os.listdir("/etc/ssh") if name.startswith("ssh_host_")]  # noqa: PTH208
+    except OSError:
+        keys = []
+    named = (*credentials.SYSTEM, *(f"/etc/ssh/{name}" for name in keys if name.endswith("_key")))
+    return [path for path in named if os.access(path, os.R_OK)]
+
+
 @lru_cache(8)
 def _named_again(closed: tuple[str, ...], folders: tuple[str, ...], _minute: int) -> list[str]:
     return second_names(closed, folders)

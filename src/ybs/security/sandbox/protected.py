@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ybs.config.host import Host
-from ybs.security.paths import credentials
 from ybs.security.paths.autorun import NAMES as AUTORUN
 from ybs.security.paths.bulk import is_bulk_name
 from ybs.security.paths.folder_index import index_of
@@ -161,13 +160,3 @@ def _fullest(counts: Counter[str], root: str, surplus: int) -> set[str]:
         chosen.add(folder)
         surplus -= counts[folder] - 1
     return chosen
-
-
-def host_secrets() -> list[str]:
-    """Return the secrets of the system that this person could read."""
-    try:
-        keys = [name for name in os.listdir("/etc/ssh") if name.startswith("ssh_host_")]  # noqa: PTH208
-    except OSError:
-        keys = []
-    named = (*credentials.SYSTEM, *(f"/etc/ssh/{name}" for name in keys if name.endswith("_key")))
-    return [path for path in named if os.access(path, os.R_OK)]
