@@ -71,6 +71,14 @@ class Sandpit:
             file.write(text.replace("@", str(self.program)) + "\n")
 
 
+def lay_out(top: Path, head: str = "ref: refs/heads/main\n") -> None:
+    """Lay out what git takes for a repository, with this HEAD, without any git."""
+    for name in ("objects", "refs"):
+        (top / ".git" / name).mkdir(parents=True)
+    (top / ".git/config").touch()
+    (top / ".git/HEAD").write_text(head)
+
+
 def make_repository(top: Path) -> None:
     """Make a repository with two commits, as a copy: five starts of git take ten times as long."""
     shutil.copytree(_original(), top, symlinks=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hostile_git import lay_out
 from screen import Screen
 from scripted import OpenAIServer
 from scripted.faults import Interrupted
@@ -92,8 +93,7 @@ def shop(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("src/cart.py", "src/coupon.py", "tests/test_cart.py", "README.md"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("total = 0\nfor coupon in coupons:\n    total -= coupon\n")
-    (folder / ".git").mkdir()
-    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    lay_out(folder)
     monkeypatch.chdir(folder)
     return folder
 

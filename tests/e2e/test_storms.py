@@ -14,6 +14,7 @@ from lab import Lab, Row
 from terminal_memory import measure
 from typist import PROMPT, Typist, paced
 
+from hostile_git import lay_out
 from hostile_text import ACTING, HOSTILE, OWN, acting_in, sound
 from screen import YBS, Screen, Tmux
 from scripted import ServerProcess
@@ -193,8 +194,7 @@ def test_two_hundred_lines_wait_in_their_order(stack: ExitStack, project: Path) 
 
 def test_what_is_hostile_acts_nowhere(stack: ExitStack, project: Path) -> None:
     hostile = sound(HOSTILE).replace("\0", "")  # which no command and no path can have
-    (project / ".git").mkdir()
-    (project / ".git" / "HEAD").write_text(f"ref: refs/heads/b{ACTING['title']}\n")
+    lay_out(project, f"ref: refs/heads/b{ACTING['title']}\n")
     script: list[Any] = [
         answer(thought(hostile), hostile, call(hostile, path=hostile), broken_call(hostile, hostile)),
         answer(thought(hostile), call("write_file", path="made", content=hostile)),

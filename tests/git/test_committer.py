@@ -197,6 +197,16 @@ async def test_what_is_not_this_repositorys_is_left_out(pit: Sandpit):
 
 
 @pytest.mark.slow
+async def test_nothing_is_committed_into_a_repository_that_only_a_file_of_the_project_names(pit):
+    project = Sandpit(pit.top / "project")
+    project.top.mkdir()
+    (project.top / ".git").write_text("gitdir: ../.git\n")
+    before = titles(pit)
+    one = committer(project.top)
+    assert await turn(one, project, {"bin/tool": "x\n"}) is None
+    assert (titles(pit), one.would_ask) == (before, False)
+
+
 async def test_the_first_commit_of_all_from_a_folder_within(tmp_path: Path, home: Path):
     (home / ".config/git").mkdir(parents=True)
     (home / ".config/git/ignore").write_text("*.private\n")

@@ -9,7 +9,13 @@ from hosts import this_host
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
 from ybs.git.moves import make_branch
-from ybs.security.paths.repository import commit_at_head, find_repository, has_attributes
+from ybs.security.paths.repository import (
+    commit_at_head,
+    find_repository,
+    has_attributes,
+    is_in_repository,
+)
+from ybs.security.sandbox.places import see
 
 pytestmark = needs_git
 
@@ -83,24 +89,72 @@ async def test_a_worktree_is_followed_to_its_repository(pit: Sandpit, tmp_path: 
         await Git(this_host().environ, tmp_path / "side").branch()
 
 
+def add_submodule(top: Path, settings: str) -> Path:
+    """Lay out a submodule as git does, but for where its settings say that its work tree is."""
+    git = top / ".git/modules/sub"
+    shutil.copytree(top / ".git", git, ignore=lambda *_: ["modules"], dirs_exist_ok=True)
+    with (git / "config").open("a") as file:
+        file.write(settings)
+    (top / "sub").mkdir(exist_ok=True)
+    (top / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
+    return top / "sub"
+
+
 @pytest.mark.integration
-async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit):
-    (pit.top / "sub").mkdir()
-    shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
-    (pit.top / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
-    assert await Git(this_host().environ, pit.top / "sub").branch() == "main"
+@pytest.mark.parametrize("where", ["../../../sub", '"@/sub"'])
+async def test_a_submodule_is_followed_to_its_repository(pit: Sandpit, where: str):
+    sub = add_submodule(pit.top, f"[core]\n\tworktree = {where.replace('@', str(pit.top))}\n[x]\n")
+    assert await Git(this_host().environ, sub).branch() == "main"
+    own = find_repository(sub).git_folder
+    (own / "config").rename(own / "config.worktree")  # where git writes it for a sparse checkout
+    shutil.copy(pit.top / ".git/config", own / "config")
+    assert await Git(this_host().environ, sub).branch() == "main"
 
 
 @pytest.mark.integration
 async def test_a_submodule_of_another_repository_is_refused(pit: Sandpit, tmp_path: Path):
-    (pit.top / ".git/modules").mkdir()
-    shutil.copytree(pit.top / ".git", pit.top / ".git/modules/sub", ignore=lambda *_: ["modules"])
-    for name in ("elsewhere", "modules/sub"):
-        folder = tmp_path / name
+    add_submodule(pit.top, "[core]\nworktree = ../../../sub\n")
+    for folder in (tmp_path / "elsewhere", tmp_path / "modules/sub", pit.top / "other"):
         folder.mkdir(parents=True)
         (folder / ".git").write_text(f"gitdir: {pit.top}/.git/modules/sub\n")
-        with pytest.raises(GitError, match="neither to a worktree nor to a submodule"):
+        with pytest.raises(GitError, match="does not belong"):
             await Git(this_host().environ, folder).look()
+    for settings in ("", "[odd]\nworktree = ../../../sub\n", "[core]\nworktree =\n"):
+        shutil.rmtree(pit.top / ".git/modules")
+        sub = add_submodule(pit.top, settings)
+        with pytest.raises(GitError, match="does not belong"):
+            await Git(this_host().environ, sub).look()
+
+
+@pytest.mark.integration
+async def test_a_project_takes_no_repository_that_only_its_own_file_names(pit: Sandpit):
+    around = pit.top / ".git"
+    add_submodule(pit.top, "[core]\nworktree = ../../../sub\n")
+    pit.plain("worktree", "add", "-q", "-b", "side", str(pit.top / "side"))
+    project = pit.top / "project"
+    project.mkdir()
+    (project / "link").symlink_to(around)
+    named = ("../.git", around, "link", f"{around}/worktrees/side", f"{around}/modules/sub")
+    for pointer in named:
+        (project / ".git").write_text(f"gitdir: {pointer}\n")
+        with pytest.raises(GitError, match=r"belongs neither|does not belong"):
+            await Git(this_host().environ, project).run("diff")
+        assert not is_in_repository(project), pointer
+        assert see(this_host(), project).readable == (), pointer
+
+
+@pytest.mark.integration
+async def test_the_settings_of_a_git_folder_move_no_work_tree(pit: Sandpit):
+    """As an archive may bring it: git itself would take the folder around the project for the work tree."""
+    project, settings = pit.top / "project", "[core]\nworktree = ../..\n"
+    make_repository(project)
+    (pit.top / "private.txt").write_text("secret")
+    with (project / ".git/config").open("a") as file:
+        file.write(f"{settings}[extensions]\nworktreeConfig = true\n")
+    assert "private.txt" in pit.plain("status", "--porcelain", folder=project).stdout
+    (project / ".git/config.worktree").write_text(settings)
+    git = Git(this_host().environ, project)
+    assert (await git.look(), git.repository().work_tree) == (("main", []), project)
 
 
 async def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(pit: Sandpit):

@@ -437,6 +437,25 @@ async def test_a_submodule_that_cannot_be_looked_at_is_named_and_no_program_of_i
     assert "secret" not in (await bench.ok("git", action="diff")).output
 
 
+async def test_a_submodule_shows_no_repository_that_only_its_own_file_names(
+    pit: Sandpit, template: Path, make_bench: Any
+):
+    sub, around = add_submodule(pit, "sub"), pit.top.parent
+    shutil.copytree(template / ".git", around / ".git")
+    (around / "a.txt").write_text("secret\n")
+    pit.plain("commit", "-qam", "secret", folder=around)
+    for pointer in ("../../.git", str(around / ".git"), ""):
+        (sub / ".git").unlink()
+        if pointer:
+            (sub / ".git").write_text(f"gitdir: {pointer}\n")
+        else:
+            (sub / ".git").symlink_to("../../.git")
+        for action in ("status", "diff"):
+            said = (await make_bench(mode="bypass").ok("git", action=action)).output
+            assert "sub (submodule, not looked at: git cannot be used" in said, pointer
+            assert "secret" not in said, pointer
+
+
 async def test_a_rule_that_denies_means_a_folder_however_it_is_spelled(pit, make_bench, project):
     (project / "infra").mkdir()
     (project / "infra/a").write_text("old")

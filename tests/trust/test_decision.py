@@ -194,6 +194,34 @@ def test_a_folder_below_a_repository_is_not_trusted_below_another_one(project: P
     assert not looked_at(inner).is_trusted
 
 
+def test_a_folder_that_was_in_no_repository_is_not_trusted_within_one(project: Path):
+    inner = project / "part"
+    quiet(inner)
+    give(this_host(), looked_at(inner))
+    put(project, ".git/description", "Unnamed repository")
+    for seconds in (None, 0, 0.5, -1):  # an archive says when its files were written
+        if seconds is not None:
+            os.utime(project / ".git/description", (seconds, seconds))
+        assert looked_at(inner).changes == (REPLACED,), seconds
+    shutil.rmtree(project / ".git")
+    put(project, ".git", "gitdir: elsewhere")
+    assert looked_at(inner).changes == (REPLACED,)
+    (project / ".git").unlink()
+    put(inner, ".git/description", "Unnamed repository")  # one that begins in the folder itself
+    assert looked_at(inner).is_trusted
+
+
+def test_a_folder_whose_repository_around_is_taken_away_is_the_same(project: Path):
+    inner = project / "part"
+    put(project, ".git/description", "Unnamed repository")
+    quiet(inner)
+    give(this_host(), looked_at(inner))
+    shutil.rmtree(project / ".git")
+    assert looked_at(inner).is_trusted
+    put(project, ".git/description", "Unnamed repository")
+    assert looked_at(inner).changes == (REPLACED,)
+
+
 def test_where_the_file_system_does_not_say_when_a_folder_was_made_its_number_tells(project, monkeypatch):  # fmt: skip
     monkeypatch.setattr(place, "made_at", lambda _: 0)
     quiet(project)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ybs.security.paths.opening import read_beginning
+from ybs.security.paths.repository import find_repository
 
 MAX_NAMES = 40
 MAX_BRANCH_CHARS, MAX_NAME_CHARS = 100, 80
@@ -18,14 +19,10 @@ def branch_of(folder: Path) -> str:
 
     The files are the project's, so nothing in them is trusted: little is read, and only what can be printed.
     """
-    git = next(
-        (found for parent in (folder, *folder.parents) if (found := parent / ".git").exists()), None
-    )
-    if git is None:
+    try:
+        head = clean(_first_line(find_repository(folder).git_folder / "HEAD"))
+    except (OSError, ValueError, RuntimeError):
         return ""
-    if git.is_file():  # a worktree or submodule: the file names the real place
-        git = git.parent / _first_line(git).removeprefix("gitdir:").strip()
-    head = clean(_first_line(git / "HEAD"))
     if head.startswith("ref:"):
         return head.removeprefix("ref: refs/heads/")[:MAX_BRANCH_CHARS]
     return head[:8] if re.fullmatch("[0-9a-f]+", head) else ""

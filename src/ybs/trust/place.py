@@ -31,18 +31,20 @@ def lies_there(host: Host, place: str, folder: Path) -> bool:
     """Return whether the folder that had this `place_of` lies at the path still, and no other one.
 
     The top of a repository, and its `.git`, are told by when it began, so it may be moved or restored from a backup. Any other folder
-    is told by when it was made, or by its number where the file system does not say; a repository around it must be the same, too.
+    is told by when it was made, or by its number where the file system does not say; where it lies in a repository, it has to be
+    the one that it lay in. That a repository begins in it, or is taken away, makes it no other folder.
     """
     try:
         _, number, made, begun = map(int, place.split(":"))
     except ValueError:  # no `place_of` wrote it: nothing is known of that folder
         return False
     top, now = _repository_of(host, folder)
-    if begun and now:
+    is_top = folder in (top, top / ".git")
+    if now and (begun or not is_top):
         is_cut = not (begun % _SECOND and now % _SECOND)  # many backups know whole seconds only
         if now != begun and not (is_cut and now // _SECOND == begun // _SECOND):
             return False
-        if folder in (top, top / ".git"):
+        if is_top:
             return True
     try:
         now = made_at(folder)
@@ -52,7 +54,7 @@ def lies_there(host: Host, place: str, folder: Path) -> bool:
 
 
 def _repository_of(host: Host, folder: Path) -> tuple[Path, int]:
-    """Return the top of the repository that a folder is or lies in, and when that began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none."""
+    """Return the top of the repository that a folder is or lies in, and when that began, in nanoseconds: git writes its description once, as the `.git` of a worktree; 0 for none, which no repository can say."""
     home = host.home.resolve()
     for each in (folder, *folder.parents):
         if home.is_relative_to(each):
@@ -61,7 +63,7 @@ def _repository_of(host: Host, folder: Path) -> tuple[Path, int]:
             with suppress(OSError):
                 facts = (each / name).lstat()
                 if stat.S_ISREG(facts.st_mode):
-                    return each, facts.st_mtime_ns
+                    return each, max(facts.st_mtime_ns, _SECOND)
     return folder, 0
 
 

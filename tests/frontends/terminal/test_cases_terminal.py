@@ -18,6 +18,7 @@ from prompt_toolkit.data_structures import Size
 from stage import staged
 
 from fake_session import FakeSession, asks, question_of, says
+from hostile_git import lay_out
 from hostile_text import ACTING, HOSTILE, OWN, acting_in, hostile_events, sound
 from rows import every_row
 from screen import YBS, Screen
@@ -195,8 +196,7 @@ def test_t01_t02_t03_t04_nothing_acts_in_what_the_real_command_writes(
 
 @pytest.mark.slow
 def test_t01_t02_t03_t04_t07_nothing_acts_on_a_real_terminal(project: Path, tmp_path: Path):
-    (project / ".git").mkdir()
-    (project / ".git" / "HEAD").write_text(f"ref: refs/heads/b{ACTING['title']}\n")
+    lay_out(project, f"ref: refs/heads/b{ACTING['title']}\n")
     with ExitStack() as stack:
         server = stack.enter_context(ServerProcess("openai", script_of(project), tmp_path))
         words = ("--endpoint", server.url, "-m", f"m{ACTING['title']}", "--mode", "bypass")

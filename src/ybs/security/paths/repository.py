@@ -12,10 +12,12 @@ from ybs.config.host import COPIES
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_whole
 
-_MOST_BYTES = 4096
+_MOST_BYTES, _MOST_SETTINGS = 4096, 1_000_000
 #: So many names of branches that lead to others are followed, as by git.
 _MOST_STEPS = 5
 _COMMIT = lazy("[0-9a-f]{40}|[0-9a-f]{64}")
+#: As git writes it for a submodule. `git_settings` reads all that git may, and is too long to load at each start.
+_WORK_TREE = lazy(rb"(?im)^\[core\][^\[]*?^[ \t]*worktree[ \t]*=(.*)")
 #: What git itself makes as plain files; it would wait at a pipe, and write through a link.
 _FILES = ("HEAD", "config", "config.worktree", "index", "packed-refs", "ORIG_HEAD", "shallow")
 #: All below them is written by git, by names that it finds there; of `objects` and `lfs` the folders in them are.
@@ -81,7 +83,8 @@ def number_of(folder: Path) -> str:
 def find_repository(folder: Path) -> Repository:
     """Return the repository around a folder. A sub-agent's copy of a project is in none, also where the home folder is one.
 
-    Raises ValueError where there is none, or one that is put together as git itself never does, and OSError.
+    Raises ValueError where there is none, or one that is put together as git itself never does, such as a `.git` that leads
+    to a git folder which does not name this work tree in turn, and OSError.
     """
     folder = folder.resolve()
     for parent in (folder, *folder.parents):
@@ -95,7 +98,7 @@ def find_repository(folder: Path) -> Repository:
         if stat.S_ISDIR(mode):
             return _checked(Repository(parent, mark, mark))
         if stat.S_ISREG(mode):
-            return _checked(_elsewhere(parent, mark))
+            return _checked(_linked(parent, mark))
         raise ValueError(f"{mark} is a link or not a regular file, which git does not create")
     raise ValueError("it is not in a repository")
 
@@ -109,25 +112,33 @@ def is_in_repository(folder: Path) -> bool:
     return True
 
 
-def _elsewhere(work_tree: Path, mark: Path) -> Repository:
-    """Follow the file that a worktree or a submodule has in the place of its git folder."""
+def _linked(work_tree: Path, mark: Path) -> Repository:
+    """Follow the file that a worktree or a submodule has in the place of its git folder, which has to lead back: anybody can write the file."""
     words = _read(mark)
     if not words.startswith("gitdir:"):
         raise ValueError(f"{mark} names no git folder")
-    git_folder = (work_tree / words.removeprefix("gitdir:").strip()).resolve(strict=True)
+    git_folder = common = (work_tree / words.removeprefix("gitdir:").strip()).resolve(strict=True)
     if git_folder.parent.name == "worktrees":
         common = git_folder.parent.parent
-        back = Path(_read(git_folder / "gitdir"))
-        named = (git_folder / _read(git_folder / "commondir")).resolve()
-        if (git_folder / back).resolve() != mark or named != common:
-            raise ValueError(f"{git_folder} does not belong to {mark}")
-        return Repository(work_tree, git_folder, common)
-    above = Path(*git_folder.parts[: [*git_folder.parts, "modules"].index("modules")])
-    if above.name != ".git" or not work_tree.is_relative_to(above.parent):
+        back, named = (git_folder / _read(git_folder / name) for name in ("gitdir", "commondir"))
+        is_its = back.resolve() == mark and named.resolve() == common
+    elif "/.git/modules/" in str(git_folder):
+        is_its = work_tree in _named_by(Repository(work_tree, git_folder, common))
+    else:
         raise ValueError(
             f"{mark} leads to {git_folder}, which belongs neither to a worktree nor to a submodule"
         )
-    return Repository(work_tree, git_folder, git_folder)
+    if not is_its:
+        raise ValueError(f"{git_folder} does not belong to {mark}")
+    return Repository(work_tree, git_folder, common)
+
+
+def _named_by(repository: Repository) -> Iterator[Path]:
+    """Yield the work trees that the repository's own settings name."""
+    for file in repository.config_files:
+        for row in _WORK_TREE().findall(read_whole(file, _MOST_SETTINGS)):
+            name = os.fsdecode(row.strip().strip(b'"'))
+            yield (repository.git_folder / name).resolve()
 
 
 def _checked(repository: Repository) -> Repository:
