@@ -13,7 +13,7 @@ from rows import every_row
 from ybs.config.host import Host
 from ybs.core.errors import Refused
 from ybs.security import launcher
-from ybs.security.sandbox import bubblewrap
+from ybs.security.sandbox import bubblewrap, protected
 from ybs.security.sandbox.bubblewrap import Bubblewrap, attempt, find
 from ybs.security.sandbox.launch import Access, Launch, StartReport
 from ybs.security.sandbox.places import see
@@ -342,7 +342,7 @@ def test_a_very_full_folder_around_a_linked_git_is_read_only_as_a_whole(
     argv = launched()
     assert f"{project}/sub/a" not in argv
     assert f"{project}/sub" in pairs(argv, "--ro-bind")
-    monkeypatch.setattr(bubblewrap, "held_whole", lambda _: [f"{project}/sub/.git"])
+    monkeypatch.setattr(protected, "held_whole", lambda _: [f"{project}/sub/.git"])
     monkeypatch.setattr(os, "scandir", refuse)
     assert f"{project}/sub" in pairs(launched(), "--ro-bind")
 
