@@ -325,6 +325,39 @@ async def test_what_runs_later_is_asked_about_before_it_reaches_the_project(
         await copies.aclose()
 
 
+@every_row(
+    ("path", "inner", "settings", "why"),
+    [
+        ("held", "y", {"safety.deny": ["delete_file(held)"]}, "The rule delete_file(held)"),
+        ("held", "", {"safety.deny": ["delete_file(held)"]}, "The rule delete_file(held)"),
+        ("way", "", {"safety.deny": ["delete_file(way)"]}, "The rule delete_file(way)"),
+        ("held", "deep/y", {"safety.ask": ["delete_file(held)"]}, "Merge the deletion of held"),
+        (".envrc", "y", {}, "Merge the deletion of .envrc"),
+        ("held", "y", {"safety.mode": "plan"}, "The mode is plan"),
+    ],
+)
+async def test_a_file_that_becomes_a_folder_is_judged_as_its_deletion(
+    tmp_path: Path, path: str, inner: str, settings: dict[str, object], why: str
+) -> None:
+    project = Path(mkdtemp(dir=tmp_path))
+    for name in ("held", ".envrc", "other"):
+        write(project, name, f"{name}\n")
+    (project / "way").symlink_to("held")
+    copies = Copies(project, settings)
+    overlay = await copies.open()
+    for name in (path, "other"):
+        (overlay.folder / name).unlink()
+        (overlay.folder / name).mkdir()
+    if inner:
+        write(overlay.folder, f"{path}/{inner}")
+    merged = await copies.merge(overlay)
+    asked = [each.preview.title for each in copies.questions]
+    assert why in "".join((*asked, *(each.why for each in merged.conflicts)))
+    assert (project / path).is_file(), "and what would lie in it stays away with it"
+    assert (project / "other").is_dir() is (settings != {"safety.mode": "plan"})
+    await copies.aclose()
+
+
 async def test_what_the_person_confirmed_in_the_copy_is_not_asked_again(project: Path) -> None:
     copies = Copies(project, answer=True)
     overlay = await copies.open("general-1")

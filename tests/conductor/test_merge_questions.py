@@ -341,6 +341,19 @@ async def test_a_hook_reads_where_a_link_that_is_merged_leads(copies: Copies) ->
     await isolation.aclose()
 
 
+async def test_a_hook_hears_of_the_deletion_of_a_file_that_becomes_a_folder(copies: Copies) -> None:
+    write(copies.project, "a")
+    hook = Reader()
+    isolation = Isolation(Workplace(copies.environment, (hook,)))
+    overlay = await isolation.open("general-1")
+    (overlay.folder / "a").unlink()
+    (overlay.folder / "a/b").mkdir(parents=True)
+    await copies.merge(overlay)
+    assert hook.read == [{"path": str(copies.project / "a")}]
+    assert (copies.project / "a/b").is_dir()
+    await isolation.aclose()
+
+
 async def test_of_a_file_that_grew_too_large_the_lines_are_not_taken_for_gone(
     copies: Copies,
 ) -> None:

@@ -169,6 +169,22 @@ async def test_a_repository_within_is_an_empty_folder_and_stays_when_it_goes(pit
     assert (pit.top / "within/it/file").read_text() == "mine\n"
 
 
+async def test_no_folder_of_a_repository_within_makes_the_one_around_it_a_repository(pit):
+    head = pit.plain("rev-parse", "HEAD").stdout.strip()
+    pit.plain("switch", "-q", "-c", "third")
+    for name in (".gitmodules", "x/HEAD"):
+        (pit.top / name).parent.mkdir(exist_ok=True)
+        (pit.top / name).write_text("")
+    pit.plain("add", ".gitmodules", "x")
+    for name in ("objects", "refs"):
+        pit.plain("update-index", "--add", "--cacheinfo", f"160000,{head},x/{name}")
+    pit.plain("commit", "-q", "-m", "repositories within")
+    await switch(pit, "other")
+    with pytest.raises(GitError, match="git would take the folder around 'x/refs'"):
+        await switch(pit, "third")
+    assert sorted(each.name for each in (pit.top / "x").iterdir()) == ["HEAD", "objects"]
+
+
 async def test_a_git_folder_that_cannot_be_written_is_an_error(pit, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "full")

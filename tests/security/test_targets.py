@@ -79,6 +79,50 @@ def test_what_a_link_in_a_repositorys_folder_leads_to_is_known(tmp_path, link, t
         assert part_of(folder, "scripts/new") == ""
 
 
+@every_row(
+    ("links", "file", "named", "holds"),
+    [
+        ({".cargo": "c"}, "c/config.toml", ".cargo/config.toml", {".cargo", "c/config.toml"}),
+        ({".github": "g"}, "g/hooks/x", ".github/hooks", {".github", "g/hooks"}),
+        (
+            {"gradle": "w/x", "w": "g"},
+            "g/x/wrapper/p.jar",
+            "gradle/wrapper",
+            {"gradle", "w", "g/x/wrapper"},
+        ),
+        ({".GitHub": "g"}, "g/workflows/ci.yml", ".GitHub/workflows", {".GitHub"}),
+        ({".github": "g", "g/workflows": "../w"}, "w/ci.yml", ".github/workflows", {".github"}),
+        ({"app/.cargo": "../c"}, "c/config.toml", "app/.cargo/config.toml", set()),
+        ({".gradle": "app", "app/.cargo": "../c"}, "c/config", "app/.cargo/config", set()),
+    ],
+)
+def test_a_link_of_the_first_of_two_names_has_what_it_leads_to_known_by_the_second(
+    tmp_path, links, file, named, holds
+):
+    folder = tmp_path / "-".join((*links, file)).replace("/", "-")
+    filled(folder, "c/other", "g/other")
+    for link, target in links.items():
+        linked(folder, link, target)
+    assert part_of(folder, file) == named, "before it is there"
+    assert part_of(folder, "c/other") == part_of(folder, "g/other") == ""
+    assert changed(folder, file) == {named}
+    assert held(folder) == holds
+
+
+def test_a_link_of_the_first_of_two_names_among_dependencies_is_an_ordinary_one(project: Path):
+    filled(project, "c/config.toml")
+    linked(project, "vendor/x/.cargo", "../../c")
+    assert part_of(project, "c/config.toml") == ""
+
+
+def test_what_links_behind_a_link_of_two_names_lead_to_is_held(project: Path):
+    filled(project, "g/hooks/other", "lint")
+    linked(project, "g/hooks/pre-commit", "../../lint")
+    linked(project, ".github", "g")
+    assert held(project) == {".github", "g/hooks", "lint"}
+    assert part_of(project, "lint") == "lint"
+
+
 def test_each_link_on_the_way_of_a_hook_is_known_and_the_sample_and_ignored_files_are_not(project):
     repository(project / ".git")
     filled(project, "tools/deep/lint", "mine", ".git/hooks/commit-msg.sample")

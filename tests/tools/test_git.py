@@ -249,6 +249,102 @@ async def test_branches_are_made_and_switched_to_where_nothing_is_lost(pit, make
     assert lines_of(pit, "branch", "--show-current") == ["main"]
 
 
+def commit_on(pit: Sandpit, branch: str, *names: str, **links: str) -> None:
+    """Commit files and links on a branch that is made for them, and go back."""
+    pit.plain("switch", "-qc", branch)
+    for name in names:
+        (pit.top / name).parent.mkdir(parents=True, exist_ok=True)
+        (pit.top / name).write_text("new")
+    for name, target in links.items():
+        (pit.top / name).unlink(missing_ok=True)
+        (pit.top / name).symlink_to(target)
+    pit.plain("add", "-f", *names, *links)
+    pit.plain("commit", "-qm", branch)
+    pit.plain("switch", "-q", "main")
+
+
+async def test_a_link_is_neither_brought_nor_changed_nor_removed(pit, make_bench):
+    pit.plain("checkout", "-q", ".")
+    commit_on(pit, "brings", "c/config.toml", **{".cargo": "c"})
+    commit_on(pit, "gives", "plain.txt")
+    pit.plain("switch", "-q", "brings")
+    commit_on(pit, "changes", **{".cargo": "d"})
+    pit.plain("switch", "-q", "main")
+    bench = make_bench(mode="bypass")
+    said = await bench.fails("git", action="branch", text="brings")
+    assert "would change .cargo: " in said
+    assert "The person can switch, or allow run_shell with outside: true" in said
+    assert not (pit.top / ".cargo").is_symlink()
+    assert not (pit.top / "c").exists(), "nothing of it came"
+    await bench.ok("git", action="branch", text="gives")
+    pit.plain("switch", "-q", "brings")
+    for name in ("changes", "main"):
+        assert "would change .cargo: " in await bench.fails("git", action="branch", text=name)
+    (pit.top / ".cargo").unlink()
+    assert "can restore" in await bench.fails("git", action="restore", paths=[".cargo"])
+    assert not (pit.top / ".cargo").is_symlink()
+    (pit.top / "c/config.toml").unlink()
+    (pit.top / "c/config.toml").symlink_to("../a.txt")
+    assert "c/config.toml" in await bench.fails("git", action="restore", paths=["c"])
+    assert (pit.top / "c/config.toml").is_symlink()
+
+
+@every_row(
+    ("there", "coming"),
+    [
+        ((), ("x/HEAD", "x/objects/k", "x/refs/k")),
+        ((), ("x/deep/Head", "x/deep/commondir")),
+        (("x/HEAD",), ("x/objects/k", "x/refs/k")),
+        (("x/HEAD", "x/objects/k"), ("x/refs",)),
+        (("x/objects/k",), ("x/HEAD", "x/refs")),
+    ],
+)
+async def test_files_that_make_a_repository_together_do_not_come_together(
+    template, tmp_path, make_bench, there, coming
+):
+    pit = Sandpit(tmp_path / "-".join((*there, "and", *coming)).replace("/", "."))
+    shutil.copytree(template, pit.top)
+    pit.plain("checkout", "-q", ".")
+    commit_on(pit, "brings", *coming)
+    for name in there:
+        (pit.top / name).parent.mkdir(parents=True, exist_ok=True)
+        (pit.top / name).write_text("mine")
+    bench = type(make_bench())(pit.top, mode="bypass")
+    said = await bench.fails("git", action="branch", text="brings")
+    assert "git would take a folder for a repository" in said
+    assert not any((pit.top / name).exists() for name in coming)
+    for name in there:
+        (pit.top / name).unlink()
+    pit.plain("switch", "-q", "brings")
+    shutil.rmtree(pit.top / "x")
+    for name in there:
+        (pit.top / name).parent.mkdir(parents=True, exist_ok=True)
+        (pit.top / name).write_text("mine")
+    await bench.fails("git", action="restore", paths=["x"])
+    assert not any((pit.top / name).exists() for name in coming)
+    bench.workspace.shells.close_watch()
+
+
+async def test_some_parts_of_a_repository_come_as_any_file_does(pit, make_bench):
+    pit.plain("checkout", "-q", ".")
+    commit_on(pit, "brings", "x/HEAD", "x/objects/k", "y/refs/k")
+    bench = make_bench(mode="bypass")
+    await bench.ok("git", action="branch", text="brings")
+    shutil.rmtree(pit.top / "x")
+    await bench.ok("git", action="restore", paths=["x"])
+    assert (pit.top / "x/HEAD").read_text() == "new"
+
+
+async def test_always_for_making_branches_is_none_for_switching_to_one(pit, make_bench):
+    pit.plain("checkout", "-q", ".")
+    commit_on(pit, "theirs", "check.sh")
+    person = Person(Answer(is_allowed=True, is_for_session=True))
+    bench = make_bench(mode="ask", confirm=person)
+    for name in ("work", "more", "theirs", "work"):
+        await bench.ok("git", action="branch", text=name)
+    assert [each.grant for each in person.questions] == ["git(*) branch", "git(*) switch"]
+
+
 @pytest.mark.slow
 async def test_what_is_blocked_or_outside_is_neither_shown_nor_touched(pit, make_bench):
     inner = pit.top / "inner"
@@ -275,7 +371,7 @@ async def test_what_is_blocked_or_outside_is_neither_shown_nor_touched(pit, make
             await bench.fails("git", action=action, paths=[path], text="x")
     pit.plain("branch", "other", "HEAD~1")
     pit.plain("checkout", "-q", ".")
-    assert "where tools may not write" in await bench.fails("git", action="branch", text="other")
+    assert "tools may not write" in await bench.fails("git", action="branch", text="other")
     bench.workspace.shells.close_watch()
 
 

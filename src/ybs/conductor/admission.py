@@ -181,9 +181,8 @@ class Admission:
         ) in changes:  # what is written below a link of the project is judged by where that leads
             was_link = (change.before.kind, change.after.kind) == ("link", "folder")
             if was_link and any(lies_in(path, change.path) for path in found):
-                found[change.path] = Clash(
-                    "it is a link in the project, and what is in it now was refused"
-                )
+                why = "it is a link in the project, and what is in it now was refused"
+                found.setdefault(change.path, Clash(why))
         return found
 
     def _policy_for(self, change: Change) -> Policy:
@@ -210,10 +209,12 @@ class Admission:
     async def _check_policy(
         self, change: Change, later: str, show: Callable[[Change], str], call: ToolCall, emit: Emit
     ) -> None:
-        kinds = (change.before.kind, change.after.kind)
-        is_folder = kinds[1] == "folder" or kinds == ("folder", "absent")
+        is_folder = {change.before.kind, change.after.kind} <= {"folder", "absent"}
         if is_folder or not change.after.is_kept:  # such a thing is never merged: `fate_of`
             return
+        # What makes way for a folder is judged here, and what is in that by itself.
+        if change.after.kind == "folder":
+            change = msgspec.structs.replace(change, after=ABSENT)
         name, effect = _tool_for(change)
         roots, path = self._environment.roots, self._path(change)
         shown = roots.show(Path(path))

@@ -16,10 +16,11 @@ from msgspec import Struct
 from ybs.core.errors import Refused
 from ybs.git.client import Git
 from ybs.git.hardening import GitError
+from ybs.security.paths.git_names import repository_on_the_way
 from ybs.security.paths.opening import OpenEntry, held
 from ybs.security.paths.repository import Repository, under_way
 
-_REPOSITORY = "160000"  # the mode of a repository within this one
+_LINK, _REPOSITORY = "120000", "160000"  # the modes of a link, and of a repository within this one
 
 
 class TreeSide(Struct, frozen=True):
@@ -32,6 +33,11 @@ class TreeSide(Struct, frozen=True):
     def is_there(self) -> bool:
         """Whether the tree has the file."""
         return self.mode.strip("0") != ""
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return self.mode == _LINK
 
 
 def is_on_branch(repository: Repository) -> bool:
@@ -65,18 +71,24 @@ async def set_entries(git: Git, entries: dict[str, TreeSide]) -> None:
 async def restore(git: Git, paths: list[str]) -> None:
     """Put files, in the work tree and in the index, back to the last commit. Raises GitError."""
     await git.refuse_unfit(paths)
-    printed = await git.run("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *paths)
-    entries: dict[str, TreeSide] = {}
-    for line in filter(None, os.fsdecode(printed).split("\0")):
-        facts, _, path = line.partition("\t")
-        mode, _, content = facts.split(" ")
-        entries[path] = TreeSide(mode, content)
+    entries = await committed(git, paths)
     for path in paths:
         if path not in entries or entries[path].mode == _REPOSITORY:
             raise GitError(f"{path!r} is not a file of the last commit")
     await set_entries(git, {path: entries[path] for path in paths})
     await put_files(git, paths)
     await _refresh(git)
+
+
+async def committed(git: Git, paths: Iterable[str]) -> dict[str, TreeSide]:
+    """Return the files at and below some paths as the last commit has them."""
+    printed = await git.run("ls-tree", "-r", "-z", "--full-tree", "HEAD", "--", *paths)
+    entries: dict[str, TreeSide] = {}
+    for line in filter(None, os.fsdecode(printed).split("\0")):
+        facts, _, path = line.partition("\t")
+        mode, _, content = facts.split(" ")
+        entries[path] = TreeSide(mode, content)
+    return entries
 
 
 async def branches(git: Git) -> list[str]:
@@ -179,13 +191,15 @@ async def _made(git: Git, names: Sequence[str], index: str) -> AsyncGenerator[Pa
 
 
 def make_folders(top: Path, names: Iterable[str]) -> None:
-    """Make folders in the work tree where they are missing. Raises GitError."""
-    try:
-        for name in names:
+    """Make folders in the work tree where they are missing. Raises GitError, also where git would take the one around it for a repository."""
+    for name in names:
+        if repository_on_the_way(f"{top}/{name}", str(top)):
+            raise GitError(f"git would take the folder around {name!r} for a repository")
+        try:
             with held(top / name / "x", make_folders=True):
                 pass
-    except (OSError, Refused) as error:
-        raise GitError(f"a folder could not be made: {error}") from error
+        except (OSError, Refused) as error:
+            raise GitError(f"a folder could not be made: {error}") from error
 
 
 def _change(top: Path, made: Path, names: Iterable[str], gone: Iterable[str]) -> None:

@@ -111,6 +111,8 @@ NAMES: dict[str, Kind] = {
     **dict.fromkeys(_HELD.split(), "held"),
     **{f"{name}{end}": "held" for name in MODULES for end in (*_OF_MODULES, "/__init__.py")},
 }
+#: Those of two names but for modules. A link may stand for the first one.
+PAIRS = tuple(name for name in NAMES if "/" in name and not name.endswith("/__init__.py"))
 
 
 def kind_of(name: str, above: str = "") -> Kind | None:

@@ -15,7 +15,7 @@ from time import monotonic, time_ns
 from msgspec import Struct
 
 from ybs.config.editables import left_out
-from ybs.security.paths.autorun import MODULES, NAMES, kind_of
+from ybs.security.paths.autorun import MODULES, NAMES, PAIRS, kind_of
 from ybs.security.paths.git_names import PARTS, REPOSITORIES, is_repository
 
 #: How long one look may take. The next one goes on where it ended.
@@ -36,9 +36,10 @@ class IndexedPaths(Struct):
     """What an index knows: absolute paths.
 
     `repositories` are folders of version control (or the files in their place) and bare repositories; where the root itself is
-    one, its parts stand for it. `autorun` are the files that run or are read later, `links` those of them that are links, `held`
-    those entries at the root's top that the sandbox holds, and the links below them. `special` are sockets, pipes and devices.
-    `unseen` are folders that were not looked at.
+    one, its parts stand for it. `autorun` are the files that run or are read later, `links` those of them that are links or lie
+    behind one of their name, such as `.cargo/config.toml` for a link `.cargo`; these need not exist. `held` are those entries at the
+    root's top that the sandbox holds, and the links below them. `special` are sockets, pipes and devices. `unseen` are folders that
+    were not looked at.
     """
 
     repositories: list[str] = []
@@ -253,17 +254,19 @@ def _listed(below: _Below, stamp: int | None) -> _Folder:
         return _Folder(stamp, special=tuple(special), is_bare=True)
     repositories = names & (REPOSITORIES | PARTS if is_bare else REPOSITORIES)
     files = () if below.is_installed else _autorun_files(below, others, links)
+    behind = [] if below.is_installed else _behind(links)
     held = [name for name in names - repositories if below.holds(name.lower())]
     if (
         below.is_held
     ):  # what lies in it is held with it, but for what links lead to; documents may be written
         held += [name for name in links if kind_of(name.lower(), below.name) != "read"]
+    held += [name for name in behind if not below.depth and NAMES[name.lower()] == "held"]
     return _Folder(
         stamp,
         folders=tuple(name for name in folders if name not in repositories),
         repositories=tuple(repositories),
-        autorun=tuple(files),
-        links=tuple(set(files).intersection(links)),
+        autorun=(*files, *behind),
+        links=(*set(files).intersection(links), *behind),
         held=tuple(held),
         special=tuple(special),
     )
@@ -276,6 +279,16 @@ def _autorun_files(below: _Below, others: list[str], links: list[str]) -> list[s
     above = below.name
     packages = [name for name in links if name.lower() in MODULES]  # as far as one can see
     return [*(name for name in names if kind_of(name.lower(), above)), *packages]
+
+
+def _behind(links: list[str]) -> list[str]:
+    """Return what runs or is read later behind links of the first of two names; none of it need exist."""
+    return [
+        f"{name}{pair[len(name) :]}"
+        for name in links
+        for pair in PAIRS
+        if pair.startswith(f"{name.lower()}/")
+    ]
 
 
 def _add(found: IndexedPaths, below: _Below, folder: _Folder) -> None:

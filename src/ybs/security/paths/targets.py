@@ -57,8 +57,8 @@ def named_in(host: Host, root: str, found: IndexedPaths) -> list[str]:
     if f"{root}/HEAD" in repositories:  # it is a bare one itself
         gits[root] = folders_of(host, root)
     named = named_by_settings(host, root, gits)
-    ends = map(os.path.realpath, filter(os.path.islink, found.held))
-    folders = (*named, *(path for path in ends if path != root and lies_in(path, root)))
+    ends = {*map(os.path.realpath, found.held)}.difference(found.held, (root,))
+    folders = (*named, *(path for path in sorted(ends) if lies_in(path, root)))
     inner = (each for path in folders for each in _led_to_in(path, root))
     obeyed = (each for path, places in gits.items() for each in _obeyed(path, places, root))
     others = (each for path in repositories if path not in gits for each in settings_of(host, path))
@@ -106,9 +106,9 @@ def hooks_in(folder: str) -> list[str]:
 
 
 def ways(paths: Iterable[str], root: str) -> Iterator[str]:
-    """Yield the paths; for a link each link that it leads over and what it leads to, as far as they are there and lie in the root."""
+    """Yield the paths; for one that is or passes a link each link that it leads over and its end, as far as they are there and lie in the root."""
     for path in paths:
-        if os.path.islink(path):  # noqa: PTH114 - there may be hundreds
+        if os.path.realpath(path) != path:
             yield from filter(os.path.lexists, _way(path, root))
         else:
             yield path

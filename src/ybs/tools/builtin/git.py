@@ -63,7 +63,7 @@ class GitTool(BuiltInTool):
             paths=tuple(map(self.tree.show, plan.names)),
             named=NamedPaths(roots, ((str(top / name), top / name) for name in plan.names)),
             command_line=plan.command_line,
-            detail=plan.action,
+            detail="switch" if plan.is_switch else plan.action,
             is_alike=plan.action in _ALIKE,
             autorun_part=next(filter(None, later), ""),
             only_reads=plan.only_reads,

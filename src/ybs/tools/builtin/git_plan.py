@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from textwrap import indent
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,8 @@ from ybs.git import moves as git_moves
 from ybs.git.client import StatusLine
 from ybs.git.hardening import plain_message
 from ybs.git.hooks import AFTER_CHECKOUT, COMMIT_HOOKS, left_undone
-from ybs.security.paths.path_text import quoted
+from ybs.security.paths.git_names import repository_on_the_way
+from ybs.security.paths.path_text import above, quoted
 from ybs.security.paths.repository import under_way
 from ybs.security.unicode import printable
 
@@ -92,6 +93,28 @@ class WorkTree:
         except Refused:
             return False
         return str(real) == path and not self.roots.is_blocked_link(path)
+
+    def check_free(self, changed: Mapping[str, git_moves.TreeSide], verb: str) -> None:
+        """Raise ToolError where tools may not write, for links, and for what makes a repository with what comes beside it.
+
+        `changed` says what each file is to be. Files are judged one by one, and links and repositories give others a meaning.
+        """
+        there = (name for name, side in changed.items() if side.is_there)
+        paths = (f"{self.top}/{each}" for name in there for each in (name, *above(name)))
+        coming = set(map(str.casefold, paths))
+        closed = [
+            name
+            for name, side in changed.items()
+            if side.is_link
+            or Path(self.top, name).is_symlink()
+            or not self.permits(name, is_write=True)
+            or repository_on_the_way(f"{self.top}/{name}", self.top, coming)
+        ]
+        if closed:
+            raise ToolError(
+                f"This would change {self.listed(closed)}: tools may not write there, or it is a link, or git would "
+                f"take a folder for a repository. The person can {verb}, or allow run_shell with outside: true."
+            )
 
     def scope(self, paths: Iterable[str] = (), *, is_write: bool = False) -> list[str]:
         """Return the names of what a model names; the project's folder where it names nothing."""
@@ -337,6 +360,7 @@ async def _plan_restore(tree: WorkTree, paths: tuple[str, ...]) -> GitPlan:
         shown = tree.listed(_names(rows))
         raise ToolError(f"Not in the last commit: {shown}. delete_file deletes files.")
     names = _names(held)
+    tree.check_free(await git_moves.committed(tree.git, names), "restore")
     return GitPlan(
         action="restore",
         title=f"Restore {_files(tree, held)} to the last commit",
@@ -361,11 +385,7 @@ async def _plan_branch(tree: WorkTree, name: str) -> GitPlan:
         title = f"Make branch {name} and switch to it"
         return GitPlan(action="branch", title=title, commands=(("switch", "-c", name),))
     changed = await git_moves.differences(tree.git, "HEAD", f"refs/heads/{name}")
-    if closed := [each for each in changed if not tree.permits(each, is_write=True)]:
-        raise ToolError(
-            f"Switching would change {tree.listed(closed)}, where tools may not write. "
-            "The person can switch."
-        )
+    tree.check_free({path: there for path, (_, there) in changed.items()}, "switch")
     _, rows = await tree.git.look()
     if lost := [row.path for row in rows if row.path in changed]:
         raise ToolError(
