@@ -154,7 +154,7 @@ The sandbox is bubblewrap on Linux; Landlock with a system call filter where bub
 
 **Landlock ("reduced") and macOS:**
 
-- Landlock ("reduced") leaves open: mode and times of your own files outside, the list of processes, the list of network interfaces.
+- Landlock ("reduced") leaves open: mode and times of your own files outside and of ybs's own code, the list of processes, the list of network interfaces.
 - Landlock adds up rights and takes none away. So nothing new can be made directly in a folder that holds `.git` or something else that is protected (the top
   of most projects), nor in the folders on the way to one.
 - Local servers, terminals and Python's multiprocessing do not work under Landlock.
@@ -258,14 +258,20 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 - A session's grants live in memory (`tests/security/test_cases_policy.py`).
 - A star in a rule or grant covers no other program and no other target, except in a rule of yours for a program that runs others (`xargs *`)
   (`tests/security/test_rules.py`, `tests/security/test_goals.py`).
-- What a rule names is compared word by word (`make deploy-check *` covers no target `deploy`), and the value of an option that runs a program has to be the
-  one in the rule (`rg --pre=./x *`) (`tests/security/test_rules.py`).
+- What a rule names is compared word by word (`make deploy-check *` covers no target `deploy`, `./x fast *` no program `./x fast`), and the value of an option
+  that runs a program has to be the one in the rule (`rg --pre=./x *`) (`tests/security/test_rules.py`).
+- A star covers no script of awk that runs commands, and of sed only plain printing, deleting and replacing (`tests/security/test_rules.py`).
+- In the mode `deny` a program of `safety.safe_commands` is the one of that spelling (`./cat` is not `cat`), without variables before it
+  (`tests/security/test_command_case.py`).
 - A star does not cover a pattern of the shell that a file's name could turn into an option: `*`, `*.py`, `-*`. It covers `./*`, and patterns behind `--`
   (`tests/security/test_rules.py`).
 - A rule that denies or asks, and the `"if"` of a hook, mean each command of a line whatever options it has, in ybs's form (`git push *`) and in Claude Code's
   (`git push:*`) (`tests/security/test_rules.py`, `tests/session/test_user_hooks.py`).
-- They also mean what `xargs`, `parallel` and `find -exec` add to a command (`tests/security/test_rules.py`) and, where a rule has a pattern, what the tool
-  `git` changes (`tests/tools/test_git.py`).
+- What `xargs`, `parallel`, `find -exec` and a git with aliases run is meant where the rule's program stands in it, but where another verb stands behind that
+  (`xargs git log`) (`tests/security/test_rules.py`).
+- A line that is not understood (loops, functions, here-documents, text in quotes that is run, too long a line) is meant where all words of the rule stand
+  somewhere in it (`tests/security/test_rules.py`).
+- Such a rule with a pattern also means what the tool `git` changes; `git(commit *)` is `run_shell(git commit *)` (`tests/tools/test_git.py`).
 - In such a rule a word that is known only when the command runs (`$X`, `{a,b}`, a pattern of the shell) counts as any word that it may become, as an option
   too where no `--` stands before it (`tests/security/test_rules.py`).
 - Where the rules that are kept for a project cannot be read, some of them may deny: no call is allowed unasked then in any mode, `bypass` included
@@ -302,13 +308,13 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
 - A rule of yours without a star that is the very command covers it in the sandbox whatever the shell makes of it (`rm ?`, `rm $X`).
 - A token of 100 characters or fewer that a model makes up hides its own characters in a question, without a count.
 - A folder that a line enters by `cd` is the name that it gives: where that is a link of the project, the grant goes with the link.
-- A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too, and `rm -rf *` means
-  `rm "$tmp"`, which may hold an option, but not `rm -- "$tmp"`.
+- A rule that denies or asks may mean more than you wrote: of other programs than git a word behind an option counts as an operand, too, `rm -rf *` means
+  `rm "$tmp"`, which may hold an option, but not `rm -- "$tmp"`, and a loop that only prints the rule's words is meant.
 - A rule `run_shell` without a pattern is about that tool alone, and not about the tool `git`. What the tool `git` only looks at (status, diff, log) is no
   command for rules.
 - A rule that denies or asks goes by the words of a line. A program and its verb in one variable whose text the line does not set, and what a program runs that
   ybs does not know, are not seen.
-- What `parallel` without a command, or `sh`, is sent to run as whole lines is not read by rules. An alias that stands in git's own settings or in its variables
+- What `parallel` or `xargs` without a program, or `sh`, is sent to run is not read by rules. An alias that stands in git's own settings or in its variables
   (`GIT_CONFIG_KEY_0`) counts by its own name.
 - In the mode `deny` programs of `safety.safe_commands` run without a question also where your settings have each command asked about.
 - What an interpreter, a build or a script removes is not seen. It is bounded by the sandbox, and in `auto` `/undo` brings back the files of the project.
