@@ -33,12 +33,10 @@ def rule_of(loaded: Loaded) -> Literal["always", "ask", "never"]:
 
 def consent_of(environment: ToolEnvironment, ask: Asked) -> Consent:
     """Return the person's word on commits in a session."""
-    review = environment.loaded.review
     return Consent(
         environment.host,
         rule_of(environment.loaded),
         ask=ask if environment.is_attended() else None,
-        trusts_hooks=review is not None and review.is_trusted,
         may_write=environment.incognito.may_write,
     )
 
