@@ -551,6 +551,27 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     assert any("runs `tox`" in line for line in lines_of(wanting(tree, {})))
 
 
+@every_row(
+    "rules, named",
+    [
+        (["run_shell(make test)"], "`make`"),
+        (["run_shell(npm run *)", "run_shell:make", "run_shell(make *)"], "`npm`, `make`"),
+        (["run_shell(ls * && ./h)"], "`./h`"),
+        (["run_shell(sh -c '$X')"], "`sh`"),
+        (["run_shell(X=1 make)"], "more than plain commands"),
+        (["run_shell(ls*)"], "`ls*`"),
+        (["run_shell"], "`*`"),
+        (["run_shell(ls *)", "run_shell(cat a | sort)", "write_file(**)", "make(", "run_*"], ""),
+        ([], ""),
+    ],
+)
+def test_the_question_names_what_rules_let_run_that_may_change_later(rules, named, tree: Path):
+    review = wanting(tree, {"safety": {"allow": rules}, "llm": {"model": "m"}})
+    said = [line for line in lines_of(review) if "may run files" in line]
+    end = "which may run files of the project that change later; it may change the project"
+    assert said == ([f".ybs.json: safety.allow lets the model run {named}, {end}"] if named else [])
+
+
 @pytest.mark.integration
 def test_an_mcp_server_is_bound_in_any_spelling(tree: Path) -> None:
     servers = {"s": {"command": "node", "args": ["--require=./lib/pre.js", f"{tree}/server.js"]}}

@@ -139,7 +139,7 @@ def reach(
     search = _Search(str(folder), str(home), trusted)
     if isinstance(command, str):
         search.follow(command)
-        unknown = dict.fromkeys(search.problems or _unknown_in(command, search.regular))
+        unknown = dict.fromkeys(search.problems or unknown_in(command, search.regular))
     else:
         for word in command:
             search.add_exactly(opened_by(word, search.folder, search.home))
@@ -194,7 +194,7 @@ def programs_of(text: str) -> list[str]:
     return [words[0] for words in _simple_commands(text)]
 
 
-def _unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
+def unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
     """Yield what a shell's command runs that is not known; `own` are the files of the project that it names."""
     is_long = max(map(len, text.split("\n"))) > _LONGEST_LINE
     commands = [] if is_long else _simple_commands(text)
