@@ -54,7 +54,8 @@ def question_of(wish: CommitWish) -> Question:
         )
         body += (
             f"\nThe repository's hooks ({hooks}) run before it in the sandbox, without network and with the project "
-            "read-only; where one fails, nothing is committed."
+            "read-only; where one fails, nothing is committed. You are asked again where one of these files changes, and not where a file "
+            "that it runs does."
         )
     return Question(
         call=ToolCall(id="commits", name="ybs", arguments=Raw(b"{}")),
