@@ -572,6 +572,16 @@ def test_the_question_names_what_rules_let_run_that_may_change_later(rules, name
     assert said == ([f".ybs.json: safety.allow lets the model run {named}, {end}"] if named else [])
 
 
+def test_the_question_names_a_known_program_that_path_finds_in_the_project(tree, monkeypatch):
+    (tree / "loop").symlink_to("loop")
+    monkeypatch.setenv("PATH", f"{tree}/loop:{tree}/venv/bin:{os.environ['PATH']}")
+    settings = {**group("ls && ruff check ."), "safety": {"allow": ["run_shell(ruff check *)"]}}
+    assert not any("may run files" in line for line in lines_of(wanting(tree, settings)))
+    put(tree, "venv/bin/ruff", "", 0o755)
+    said = [line for line in lines_of(wanting(tree, settings)) if "may run files" in line]
+    assert ["runs `ruff`" in said[0], "the model run `ruff`" in said[1]] == [True, True]
+
+
 @pytest.mark.integration
 def test_an_mcp_server_is_bound_in_any_spelling(tree: Path) -> None:
     servers = {"s": {"command": "node", "args": ["--require=./lib/pre.js", f"{tree}/server.js"]}}

@@ -1,7 +1,8 @@
 """Describe a project's requests in plain words for the person who decides, without terminal control characters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import unified_diff
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
@@ -65,7 +66,7 @@ def commands_in(tree: Mapping[str, Any]) -> Iterator[Command]:
 
 
 def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Iterator[Item]:
-    """Say of each hook and server, and of the rules, what they run that may run files which cannot be bound to the trust."""
+    """Say of each hook and server that runs files which cannot be bound to the trust what those are."""
     for event, groups in entries_of(tree, "hooks"):
         for hook in _hooks_in(groups):
             command = hook["command"]
@@ -77,19 +78,19 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
             what = f"the MCP server {visible(name)} runs"
             if words := _open_words(what, reach(texts), server.get("project")):
                 yield Item(place=place, words=words + _reached_by(server))
-    allowed = _allowed_in(dict(entries_of(tree, "safety")).get("allow"))
-    found = CommandReach((), tuple(dict.fromkeys(allowed)))
-    if words := _open_words("safety.allow lets the model run", found, "write"):
-        yield Item(place=place, words=words)
 
 
-def _allowed_in(allow: Any) -> Iterator[str]:
-    """Yield what rules for commands let run that is not known to run no file of the project."""
-    for rule in words_in(allow):
+def items_of_rules(place: str, tree: Mapping[str, Any], inside: Collection[Path]) -> Iterator[Item]:
+    """Say what rules for commands let the model run that may run files which cannot be bound to the trust. `inside` is what of `PATH` lies in the project."""
+    unknown: list[str] = []
+    for rule in words_in(dict(entries_of(tree, "safety")).get("allow")):
         tool, pattern = parts_of(rule) or ("", None)
         if tool == "run_shell":
             # A star stands for words of the model's, and for no files as in the shell.
-            yield from unknown_in((pattern or "*").replace("*", "'*'"), ())
+            unknown += unknown_in((pattern or "*").replace("*", "'*'"), (), inside)
+    found = CommandReach((), tuple(dict.fromkeys(unknown)))
+    if words := _open_words("safety.allow lets the model run", found, "write"):
+        yield Item(place=place, words=words)
 
 
 def entries_of(tree: Mapping[str, Any], section: str) -> Iterable[tuple[str, Any]]:
