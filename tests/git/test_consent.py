@@ -91,14 +91,13 @@ async def test_a_question_that_was_not_answered_comes_again_in_the_next_session(
     assert len(person.asked) == 2
 
 
-async def test_hooks_run_where_the_person_saw_them_or_trusts_the_project(here: Path):
+async def test_hooks_run_where_the_person_agreed_to_these_very_ones(here: Path):
     person = Person(True, False, True)
     hooks = ("pre-commit",)
     assert await Consent(this_host(), "ask", ask=person).given(here, hooks, "one")
     assert person.asked == [CommitWish(repository=here, hooks=hooks)]
     assert await Consent(this_host(), "ask").given_to_hooks(here, hooks, "one")
     assert not await Consent(this_host(), "ask").given_to_hooks(here, hooks, "other")
-    assert await Consent(this_host(), "ask", trusts_hooks=True).given_to_hooks(here, hooks, "other")
     assert not await Consent(this_host(), "ask", ask=person).given_to_hooks(here, hooks, "other")
     assert Consent(this_host(), "ask").is_possible(here)  # the no was about the hooks
     assert await Consent(this_host(), "ask", ask=person).given_to_hooks(here, hooks, "other")

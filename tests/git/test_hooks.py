@@ -12,7 +12,7 @@ from ybs.config.schema import GitSettings as Settings
 from ybs.core.errors import ToolError
 from ybs.git.client import Git
 from ybs.git.committer import Commit, Committer
-from ybs.git.consent import Consent
+from ybs.git.consent import CommitWish, Consent
 from ybs.git.hooks import HookFailed, HookRun, digest_of, hooks_folder, hooks_in
 
 pytestmark = [pytest.mark.integration, needs_git]
@@ -44,13 +44,17 @@ async def run(script: str) -> HookRun:
     return HookRun(exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)
 
 
+async def agreed(_: CommitWish) -> bool:
+    return True
+
+
 async def turn(
-    pit: Sandpit, *, trusts: bool = True, has_sandbox: bool = True, runs: object = run
+    pit: Sandpit, *, agrees: bool = True, has_sandbox: bool = True, runs: object = run
 ) -> Commit | None:
     one = Committer(
         pit.top,
         Settings(),
-        consent=Consent(this_host(), "always", trusts_hooks=trusts),
+        consent=Consent(this_host(), "always", ask=agreed if agrees else None),
         find_runner=lambda: runs if has_sandbox else None,  # type: ignore[arg-type,return-value]
     )
     await one.begin()
@@ -99,9 +103,9 @@ async def test_where_hooks_may_not_run_there_is_no_commit_and_it_is_said_once(pi
     ran = pit.top.parent / "ran"
     hook(pit, "pre-commit", f"touch {ran}")
     before = titles(pit)
-    untrusted = await turn(pit, trusts=False)
-    assert untrusted is not None
-    assert "the repository has hooks (pre-commit), and they run only where" in untrusted.notice
+    unasked = await turn(pit, agrees=False)
+    assert unasked is not None
+    assert "the repository has hooks (pre-commit), and they run only where" in unasked.notice
     pit.plain("checkout", "-q", "--", ".")
     (pit.top / "new.txt").unlink()
     bare = await turn(pit, has_sandbox=False)

@@ -726,6 +726,8 @@ def test_a_command_of_another_agent_is_never_held_to_reading() -> None:
             "write",
             {"paths": (".vscode/tasks.json",), "autorun_part": ".vscode/tasks.json"},
         ),
+        ("write_file", "write", {"paths": ("/added/a",)}),  # in a folder that was added
+        ("write_file", "write", {"paths": ("a", "/added/a")}),
         ("run_shell", "execute", {"command": "rm -rf build"}),
         ("run_shell", "execute", {"command": "make"}),  # by a star
     ],

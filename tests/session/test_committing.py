@@ -12,6 +12,7 @@ from hostile_git import needs_git
 from hosts import this_host
 from opened import Open
 from scripted import OpenAIServer
+from trusting import give_trust, is_trusted, put
 from ybs.core.events import FilesChanged, Noticed
 from ybs.core.ports import Answer, Question
 from ybs.frontends.headless.advice import refuse
@@ -261,6 +262,34 @@ async def test_hooks_run_in_the_sandbox_and_one_that_fails_prevents_the_commit(
     assert ("a.py:2: no" in notices) != is_committed
     assert not (repository / "planted").exists()
     assert not (repository / ".git/planted").exists()
+
+
+async def test_trust_in_a_project_lets_no_hook_of_its_repository_run(
+    repository: Path, open_session: Open
+):
+    git(repository, "config", "core.hooksPath", ".githooks")
+    put(repository, ".ybs.json", '{"safety": {"allow": ["run_shell(make test)"]}}')
+    give_trust(repository)
+    person, notices = Person(True, False), list[str]()
+    for number, script in enumerate(("exit 0", "echo RAN; exit 1", "echo RAN; exit 1"), start=1):
+        put(repository, ".githooks/pre-commit", f"#!/bin/sh\n{script}\n", 0o755)
+        async with OpenAIServer(write(CHANGED * number)) as server:
+            who = person if number < 3 else Unattended(refuse)
+            session, events = opened(open_session, server, who, sandbox=True)
+            if session.environment.sandbox.state not in ("full", "reduced"):
+                pytest.skip("no sandbox can be had here")
+            async with session:
+                await session.send("go")
+        git(repository, "checkout", "-q", "--", "a.py")
+        assert is_trusted(repository)
+        notices += [event.text for event in events.of(Noticed)]
+    assert [question.preview.title for question in person.asked] == [
+        "commit what each turn changes in this repository",
+        "run new hooks of this repository before it commits: pre-commit",
+    ]
+    assert subjects(repository) == ["[ybs] Change a.py", "theirs"]
+    assert sum("they run only where you agreed to them" in each for each in notices) == 2
+    assert "RAN" not in "".join(notices)
 
 
 async def test_without_a_sandbox_a_repository_with_hooks_has_no_commits(

@@ -14,7 +14,7 @@ import pytest
 from hosts import this_host, trust
 from scripted import OllamaServer, OpenAIServer
 from scripted.openai import OpenAIWire
-from trusting import put
+from trusting import give_trust, put
 from ybs.agent.model_choice import NothingConfigured
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
@@ -27,7 +27,7 @@ from ybs.security.marks import marked
 from ybs.session.options import Options
 from ybs.session.session import Session
 from ybs.session.settings import ready_settings
-from ybs.testing import RecordedEvents
+from ybs.testing import RecordedEvents, call
 
 
 def test_nothing_configured_and_no_starter_model_is_an_error_that_says_what_to_do(project: Path):
@@ -292,6 +292,24 @@ async def test_added_folders_may_be_worked_in(project: Path, tmp_path: Path):
     options = {"endpoint": "http://127.0.0.1:1/v1", "model": "m"}
     async with Session(Options.of(project, {**options, "add_dirs": (other,)})) as session:
         assert session.environment.roots.resolve(str(other / "a.txt")) == other / "a.txt"
+
+
+@pytest.mark.integration
+async def test_rules_of_a_trusted_project_are_not_about_added_folders(
+    project: Path, tmp_path: Path, playing: Any
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    rules = ["write_file", "write_file(/**)", f"write_file({other}/**)"]
+    put(project, ".ybs.json", json.dumps({"safety": {"allow": rules}}))
+    give_trust(project)
+    script = [
+        call("write_file", path=str(folder / "a"), content="x") for folder in (other, project)
+    ]
+    async with playing([*script, "done"], add_dirs=(other,), mode="ask") as (session, _, _):
+        await session.send("go")
+    assert (project / "a").exists()
+    assert not (other / "a").exists()
 
 
 def test_a_rule_that_is_none_is_an_error(project: Path):

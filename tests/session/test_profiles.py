@@ -129,6 +129,17 @@ async def test_a_trusted_project_says_its_prompt_and_skills_and_has_no_profiles(
             assert key in warnings
 
 
+@pytest.mark.integration
+def test_the_prompt_of_a_trusted_project_is_no_file_that_the_person_blocks(project, home):
+    put(home, ".ybs.json", '{"safety": {"sandbox_blocked_paths": ["./private"]}}')
+    put(project, "private/key.md", "words")
+    for named in ("private/key.md", "./private/key.md", "~/.ssh/id", "/etc/hosts"):
+        put(project, ".ybs.json", json.dumps({"context": {"system_prompt_file": named}}))
+        give_trust(project)
+        with pytest.raises(ConfigError, match=f"{named} is not a file of this project, or is"):
+            opened(project, 0)
+
+
 @pytest.mark.usefixtures("profiles")
 async def test_another_profile_trusts_no_more_than_the_run_began_with(project: Path):
     """A command of the model has written it since."""

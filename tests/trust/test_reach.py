@@ -551,6 +551,37 @@ def test_consent_names_what_cannot_be_known(tree: Path) -> None:
     assert any("runs `tox`" in line for line in lines_of(wanting(tree, {})))
 
 
+@every_row(
+    "rules, named",
+    [
+        (["run_shell(make test)"], "`make`"),
+        (["run_shell(npm run *)", "run_shell:make", "run_shell(make *)"], "`npm`, `make`"),
+        (["run_shell(ls * && ./h)"], "`./h`"),
+        (["run_shell(sh -c 'ls x')"], "`sh`"),
+        (["run_shell(X=1 make)"], "more than plain commands"),
+        (["run_shell(ls*)"], "`ls*`"),
+        (["run_shell"], "`*`"),
+        (["run_shell(ls *)", "run_shell(cat a | sort)", "write_file(**)", "make(", "run_*"], ""),
+        ([], ""),
+    ],
+)
+def test_the_question_names_what_rules_let_run_that_may_change_later(rules, named, tree: Path):
+    review = wanting(tree, {"safety": {"allow": rules}, "llm": {"model": "m"}})
+    said = [line for line in lines_of(review) if "may run files" in line]
+    end = "which may run files of the project that change later; it may change the project"
+    assert said == ([f".ybs.json: safety.allow lets the model run {named}, {end}"] if named else [])
+
+
+def test_the_question_names_a_known_program_that_path_finds_in_the_project(tree, monkeypatch):
+    (tree / "loop").symlink_to("loop")
+    monkeypatch.setenv("PATH", f"{tree}/loop:{tree}/venv/bin:{os.environ['PATH']}")
+    settings = {**group("ls && ruff check ."), "safety": {"allow": ["run_shell(ruff check *)"]}}
+    assert not any("may run files" in line for line in lines_of(wanting(tree, settings)))
+    put(tree, "venv/bin/ruff", "", 0o755)
+    said = [line for line in lines_of(wanting(tree, settings)) if "may run files" in line]
+    assert ["runs `ruff`" in said[0], "the model run `ruff`" in said[1]] == [True, True]
+
+
 @pytest.mark.integration
 def test_an_mcp_server_is_bound_in_any_spelling(tree: Path) -> None:
     servers = {"s": {"command": "node", "args": ["--require=./lib/pre.js", f"{tree}/server.js"]}}

@@ -252,9 +252,7 @@ class Committer:
         place = git.repository().common_folder
         if await self._consent.given_to_hooks(place, names, digest_of(hooks)):
             return ""
-        return (
-            f"{which}, and they run only where you agreed to them in a chat, or trust the project"
-        )
+        return f"{which}, and they run only where you agreed to them in a chat"
 
     async def _checked(
         self, git: Git, hooks: Sequence[Path], names: Sequence[str], message: str

@@ -39,7 +39,7 @@ class CommitWish(Struct, frozen=True, kw_only=True):
 class Consent:
     """The person's word on commits, kept on their `host`. `rule` is that of their settings; where it is `ask`, `ask` asks, once in a session.
 
-    `trusts_hooks`: the project is trusted, so its hooks may run. Without `may_write` (incognito) nothing is committed.
+    Without `may_write` (incognito) nothing is committed.
     """
 
     def __init__(
@@ -48,11 +48,10 @@ class Consent:
         rule: Literal["always", "ask", "never"],
         *,
         ask: "Asked | None" = None,
-        trusts_hooks: bool = False,
         may_write: bool = True,
     ) -> None:
         self.host, self.may_write = host, may_write
-        self.rule, self._ask, self._trusts_hooks = rule, ask, trusts_hooks
+        self.rule, self._ask = rule, ask
         self._was_asked = False
 
     def is_possible(self, repository: Path) -> bool:
@@ -66,9 +65,9 @@ class Consent:
         return self._known(repository)
 
     async def given_to_hooks(self, repository: Path, hooks: tuple[str, ...], digest: str) -> bool:
-        """Return whether these very hooks may run: the project is trusted, or the person has agreed to them."""
+        """Return whether these very hooks may run: the person has agreed to them, which trust in the project is not, as it does not show them."""
         answer = recall(self.host, repository)
-        if self._trusts_hooks or (answer is not None and answer.hooks == digest):
+        if answer is not None and answer.hooks == digest:
             return True
         if not self._may_ask:
             return False

@@ -33,12 +33,10 @@ def rule_of(loaded: Loaded) -> Literal["always", "ask", "never"]:
 
 def consent_of(environment: ToolEnvironment, ask: Asked) -> Consent:
     """Return the person's word on commits in a session."""
-    review = environment.loaded.review
     return Consent(
         environment.host,
         rule_of(environment.loaded),
         ask=ask if environment.is_attended() else None,
-        trusts_hooks=review is not None and review.is_trusted,
         may_write=environment.incognito.may_write,
     )
 
@@ -56,7 +54,8 @@ def question_of(wish: CommitWish) -> Question:
         )
         body += (
             f"\nThe repository's hooks ({hooks}) run before it in the sandbox, without network and with the project "
-            "read-only; where one fails, nothing is committed."
+            "read-only; where one fails, nothing is committed. You are asked again where one of these files changes, and not where a file "
+            "that it runs does."
         )
     return Question(
         call=ToolCall(id="commits", name="ybs", arguments=Raw(b"{}")),

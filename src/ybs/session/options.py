@@ -152,8 +152,8 @@ def read_prompt(options: Options, environment: ToolEnvironment) -> str:
         file = options.host.expand(named, options.folder)
         if loaded.origins[key].layer == "project":  # as it was when it was trusted
             data = loaded.review.data(named.removeprefix("./")) if loaded.review else None
-            if data is None:
-                raise ConfigError(f"{key}: {named} is not a file of this project")
+            if data is None or environment.roots.is_blocked(os.path.realpath(file)):
+                raise ConfigError(f"{key}: {named} is not a file of this project, or is blocked")
             return data.decode(errors="replace").strip()
     if file is None:
         return ""

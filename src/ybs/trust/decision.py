@@ -4,6 +4,7 @@ A record holds the folder's real path and the digest of each file that could mak
 byte changed, one file more or less, and the project is not trusted any more; the difference is shown.
 """
 
+import os
 from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -82,16 +83,16 @@ def is_folder_unchanged(review: Review, path: str) -> bool:
 
 
 def reach_unchanged(
-    review: Review | None, command: Command, folder: Path, home: Path
+    review: Review | None, command: Command, folder: Path, home: Path, path: str = os.defpath
 ) -> CommandReach:
-    """Return what a command of the project reaches, right before it is started; `folder` is the project or a copy of it.
+    """Return what a command of the project reaches, right before it is started with a `PATH`; `folder` is the project or a copy of it.
 
     Raises ToolError where a file of the project that it reaches, or reached when it was trusted, is not what was trusted.
     """
-    found = reach(command, folder, home, review.files if review is not None else ())
-    for path in found.files:
-        if review is not None and not is_unchanged(review, path, folder):
-            raise ToolError(f"{visible(path)} is not the program that you trust")
+    found = reach(command, folder, home, review.files if review is not None else (), path)
+    for each in found.files:
+        if review is not None and not is_unchanged(review, each, folder):
+            raise ToolError(f"{visible(each)} is not the program that you trust")
     return found
 
 

@@ -1,5 +1,6 @@
 """The layer of a project's own files: the harmless part always, the powerful part once the person trusts it."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -39,13 +40,14 @@ from ybs.trust.grants import (
     variables_of_tools,
 )
 from ybs.trust.project_settings import take_harmless, take_tighter
-from ybs.trust.reach import reach
+from ybs.trust.reach import reach, within
 from ybs.trust.shown import items_of_servers
 from ybs.trust.wording import (
     Find,
     commands_in,
     items_of_commands,
     items_of_files,
+    items_of_rules,
     items_of_settings,
 )
 
@@ -168,19 +170,22 @@ class ProjectLayer:
 
     def _review(self, text: str, run_trust: RunTrust | None, host: Host) -> Review | None:
         """Read the rest of what could do something, and compare it with what was trusted."""
-        folder = self.file.parent
+        folder, path = self.file.parent, host.environ.get("PATH", os.defpath)
         items = list(items_of_settings(self.file.name, self.powerful.values))
         try:
             folder = folder.resolve()
-            reached = cache(partial(reach, folder=folder, home=host.home))
+            reached = cache(partial(reach, folder=folder, home=host.home, path=path))
             files = gather(folder, lambda files: self._reached(files, reached))
         except (Untrustable, OSError) as error:
             words = str(error) if isinstance(error, Untrustable) else error.strerror or "?"
             return Review(folder=folder, items=tuple(items), files={}, problem=words)
         if items:
             files[self.file.name] = ProjectFile(text.encode())
-        items += items_of_commands(self.file.name, self.powerful.values, reached)
-        items += items_of_servers(self.file.name, self.powerful.values, host, folder)
+        items += [
+            *items_of_commands(self.file.name, self.powerful.values, reached),
+            *items_of_rules(self.file.name, self.powerful.values, within(folder, path)),
+            *items_of_servers(self.file.name, self.powerful.values, host, folder),
+        ]
         for name in CLAUDE_SETTINGS:
             if hooks := self._claude_hooks.get(name):
                 wanted = [*items_of_settings(name, {"hooks": hooks})]

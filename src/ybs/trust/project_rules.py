@@ -4,6 +4,7 @@ Nothing of it comes from the project itself, and where another folder lies at it
 some of them may deny, every call is asked about then, until the file is deleted or can be read.
 """
 
+import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,9 +22,19 @@ from ybs.trust.place import Place, lies_there, place_of
 LARGEST_FILE = 1_000_000
 #: `grants` are what "always" stored, `allow` and `deny` are rules that the person wrote.
 KeptKind: TypeAlias = Literal["grants", "allow", "deny"]
+_RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 _REPLACED = (
     "What you allowed in this project before does not count: another folder lies at its path now."
 )
+
+
+def parts_of(rule: str) -> tuple[str, str | None] | None:
+    """Return the tool that a rule names and its pattern (None: it is about every call), or None where the rule is not valid."""
+    found = re.fullmatch(_RULE, rule.strip(), re.DOTALL)
+    if found is None:
+        return None
+    pattern = found["inner"] if found["rest"] is None else found["rest"]
+    return None if pattern is not None and not pattern.strip() else (found["tool"], pattern)
 
 
 class RulesRecord(Struct, frozen=True, kw_only=True):

@@ -129,9 +129,13 @@ class CommandReach(Struct, frozen=True):
 
 
 def reach(
-    command: Command, folder: Path, home: Path, trusted: Collection[str] = ()
+    command: Command,
+    folder: Path,
+    home: Path,
+    trusted: Collection[str] = (),
+    path: str = os.defpath,
 ) -> CommandReach:
-    """Return what a command reaches. `folder` is the project's real path.
+    """Return what a command reaches. `folder` is the project's real path, `path` the `PATH` that it is started with.
 
     Words are never known as a whole, since what serves runs more than it names; each is a path as it stands, besides.
     A file that is `trusted` is reached where it has gone, too.
@@ -139,7 +143,9 @@ def reach(
     search = _Search(str(folder), str(home), trusted)
     if isinstance(command, str):
         search.follow(command)
-        unknown = dict.fromkeys(search.problems or _unknown_in(command, search.regular))
+        unknown = dict.fromkeys(
+            search.problems or unknown_in(command, search.regular, within(folder, path))
+        )
     else:
         for word in command:
             search.add_exactly(opened_by(word, search.folder, search.home))
@@ -189,20 +195,22 @@ def opened_by(word: str, folder: str, home: str) -> str:
     return os.path.normpath(os.path.join(folder, word.replace("\0", " ")))  # noqa: PTH118 - a text
 
 
-def programs_of(text: str) -> list[str]:
-    """Return the programs that a shell's plain command runs, as the shell reads their names; none where it may be more."""
-    return [words[0] for words in _simple_commands(text)]
+def within(folder: Path, path: str) -> list[Path]:
+    """Return the folders of a `PATH` that lie in a project, as `.venv/bin` may: what a command names is found there, whatever it is."""
+    places = (folder / each for each in path.split(os.pathsep))
+    return [each for each in places if Path(os.path.realpath(each)).is_relative_to(folder)]
 
 
-def _unknown_in(text: str, own: Iterable[str]) -> Iterator[str]:
-    """Yield what a shell's command runs that is not known; `own` are the files of the project that it names."""
+def unknown_in(text: str, own: Iterable[str], inside: Collection[Path]) -> Iterator[str]:
+    """Yield what a shell's command runs that is not known; `own` are the files of the project that it names, `inside` is what of `PATH` lies there."""
     is_long = max(map(len, text.split("\n"))) > _LONGEST_LINE
     commands = [] if is_long else _simple_commands(text)
     if not commands:
         yield _TOO_LONG if is_long else _MORE
     for words in commands:
         known = _KNOWN.get(words[0])
-        if not (known and known().fullmatch("".join(f"\n{word}" for word in words[1:]))):
+        is_known = known and known().fullmatch("".join(f"\n{word}" for word in words[1:]))
+        if not is_known or any(os.path.lexists(each / words[0]) for each in inside):
             yield from _named(words, own)
 
 

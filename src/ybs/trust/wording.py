@@ -1,7 +1,8 @@
 """Describe a project's requests in plain words for the person who decides, without terminal control characters."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import unified_diff
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
@@ -15,7 +16,8 @@ from ybs.config.tree import is_list, is_object
 from ybs.config.variables import variables_in
 from ybs.core.lazy import lazy
 from ybs.trust.files import FOLDERS, TOOLS_FOLDER, is_skill
-from ybs.trust.reach import WHOLE, Command, CommandReach
+from ybs.trust.project_rules import parts_of
+from ybs.trust.reach import WHOLE, Command, CommandReach, unknown_in
 
 #: Finds what a command reaches.
 Find: TypeAlias = Callable[[Command], CommandReach]
@@ -68,14 +70,27 @@ def items_of_commands(place: str, tree: Mapping[str, Any], reach: Find) -> Itera
     for event, groups in entries_of(tree, "hooks"):
         for hook in _hooks_in(groups):
             command = hook["command"]
-            what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)}"
+            what = f"the hook {visible(msgspec.json.encode(command).decode(), 400)} at {visible(event)} runs"
             if words := _open_words(what, reach(command), hook.get("project")):
                 yield Item(place=place, words=words)
     for name, server in entries_of(tree, "mcpServers"):
         if is_object(server) and "command" in server and (texts := texts_of(server)):
-            what = f"the MCP server {visible(name)}"
+            what = f"the MCP server {visible(name)} runs"
             if words := _open_words(what, reach(texts), server.get("project")):
                 yield Item(place=place, words=words + _reached_by(server))
+
+
+def items_of_rules(place: str, tree: Mapping[str, Any], inside: Collection[Path]) -> Iterator[Item]:
+    """Say what rules for commands let the model run that may run files which cannot be bound to the trust. `inside` is what of `PATH` lies in the project."""
+    unknown: list[str] = []
+    for rule in words_in(dict(entries_of(tree, "safety")).get("allow")):
+        tool, pattern = parts_of(rule) or ("", None)
+        if tool == "run_shell":
+            # A star stands for words of the model's, and for no files as in the shell.
+            unknown += unknown_in((pattern or "*").replace("*", "'*'"), (), inside)
+    found = CommandReach((), tuple(dict.fromkeys(unknown)))
+    if words := _open_words("safety.allow lets the model run", found, "write"):
+        yield Item(place=place, words=words)
 
 
 def entries_of(tree: Mapping[str, Any], section: str) -> Iterable[tuple[str, Any]]:
@@ -114,7 +129,7 @@ def _open_words(what: str, found: CommandReach, project: Any) -> str:
         given = "may change the project" if project == "write" else "only reads the project"
     else:
         given = visible(f"sees only {', '.join(seen)} of it", None)
-    return f"{what} runs {names}, which may run files of the project that change later; it {given}"
+    return f"{what} {names}, which may run files of the project that change later; it {given}"
 
 
 def items_of_files(

@@ -152,16 +152,6 @@ def variables(hook: Hook, folder: Path) -> Mapping[str, str]:
     return {**named, "CLAUDE_PLUGIN_ROOT": hook.root} if hook.root else named
 
 
-def _runs_program_in(folder: Path, command: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a plain command runs a program of a project's folder, which PATH leads into. A link may lead to what only the sandbox has."""
-    from ybs.trust.reach import programs_of
-
-    places = [folder / each for each in environ.get("PATH", "").split(os.pathsep)]
-    inside = [each for each in places if each.resolve().is_relative_to(folder)]
-    names = programs_of(command)
-    return any(os.path.lexists(each / name) for each in inside for name in names)
-
-
 def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> bool:
     """Return whether a hook of the project only reads that, as one does that runs files of it which nobody has seen.
 
@@ -170,7 +160,7 @@ def _is_read_only(hook: Hook, environment: ToolEnvironment, start: Start) -> boo
     from ybs.trust.decision import reach_unchanged
 
     review, is_open = environment.loaded.review, False
+    home, path = environment.host.home, start.environ.get("PATH", os.defpath)
     for folder in {environment.folder.resolve(), *([review.folder] if review else [])}:
-        found = reach_unchanged(review, hook.command, folder, environment.host.home)
-        is_open |= bool(found.unknown) or _runs_program_in(folder, hook.command, start.environ)
+        is_open |= bool(reach_unchanged(review, hook.command, folder, home, path).unknown)
     return hook.project == "read" or (is_open and hook.project != "write")

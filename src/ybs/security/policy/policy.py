@@ -357,7 +357,8 @@ class Policy:
         anybody's settings for a project's tool whose needs nobody was shown.
         """
         is_more = case.dangers or case.subject.autorun_part or case.subject.is_own
-        is_ordinary = case.name in _IN_PROJECT and not is_more
+        is_elsewhere = any(path.startswith("/") for path in case.subject.paths)
+        is_ordinary = case.name in _IN_PROJECT and not (is_more or is_elsewhere)
         return [
             rule
             for each, rule in self.rules.of("allow").items()

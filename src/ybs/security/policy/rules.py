@@ -19,7 +19,7 @@ from ybs.core.errors import ConfigError
 from ybs.core.lazy import lazy
 from ybs.security.paths import globs
 from ybs.security.paths.git_names import means_repository
-from ybs.trust.project_rules import KeptKind, ProjectRules
+from ybs.trust.project_rules import KeptKind, ProjectRules, parts_of
 
 if TYPE_CHECKING:
     from ybs.security.commands.command import Command
@@ -86,7 +86,6 @@ _REPLACED = lazy(r"[][*?{}\\$`\"'!#]|(?:\A|[\s:=])~")
 #: What stands before a word that is a part of another one.
 _GLUE = lazy(r"[/=:!]")
 _SPACE = lazy(r"\s")
-_RULE = r"(?P<tool>[\w*.-]+)(?:\((?P<inner>.*)\)|:(?P<rest>.*))?"
 #: `always` is what that answer stored, which is narrower than a rule that reads alike.
 RuleKind: TypeAlias = Literal["allow", "ask", "deny", "always"]
 #: `start`: an option of the command line. `project`: kept by ybs for this project. `settings`: a configuration file.
@@ -264,15 +263,14 @@ def _is_data(word: str, *, has_texts: bool) -> bool:
 
 def rule_of(text: str) -> Rule:
     """Read a rule. Raises ConfigError for an invalid one."""
-    found = re.fullmatch(_RULE, text.strip(), re.DOTALL)
-    pattern = None if found is None else found["inner"] if found["rest"] is None else found["rest"]
-    if found is None or (pattern is not None and not pattern.strip()):
+    parts = parts_of(text)
+    if parts is None:
         raise ConfigError(
             f"{text!r} is not a valid rule; write TOOL, TOOL(PATTERN) or TOOL:PATTERN"
         )
-    rule = Rule(found["tool"], pattern)
+    rule = Rule(*parts)
     try:
-        globs.compiled("" if rule.names("run_shell") else pattern or "")
+        globs.compiled("" if rule.names("run_shell") else rule.pattern or "")
     except re.error as error:
         raise ConfigError(f"the pattern of the rule {text!r} is not valid: {error}") from error
     return rule
