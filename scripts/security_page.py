@@ -376,7 +376,7 @@ dangerous read-only, and what a command changed of the rest is named right after
   `PYTHONSTARTUP`), name by whole path, and a folder of which a startup file loads all that a pattern names (`for f in ~/dotfiles/bash/*.sh`)
   (`tests/security/test_whole_paths.py`).
 - **Links among all these**: the files that they lead to, at any depth. A hook can be a link, and so can the folder of hooks, git's own settings, an entry of
-  `.husky` or `.vscode` (`tests/security/test_targets.py`).
+  `.husky` or `.vscode`, and the first of two names (`.cargo` of `.cargo/config.toml`), with links behind it (`tests/security/test_targets.py`).
 - **Sourced files**: those that a held file at the top of the project sources (`.envrc`, `.exrc`, `.tmuxinator.yml`, …), with those that they source in turn,
   and what `.envrc` and these run, in any spelling that the reading of commands knows. Of a pattern (`. env.d/*.sh`) it is the whole folder
   (`tests/security/test_targets.py`).
@@ -394,6 +394,7 @@ dangerous read-only, and what a command changed of the rest is named right after
   (`tests/security/test_autorun.py`, `tests/security/test_persons.py`).
 - In a sub-agent's copy of the project a file is judged by what it is in the project. What its commands left there is asked about at the merge: the whole
   change, under all names that links of the same merge give it. A yes counts for what was shown (`tests/conductor/test_merge_questions.py`).
+- A file that a sub-agent made a folder is judged as its deletion, and what is in the folder by itself (`tests/conductor/test_isolation_attacks.py`).
 
 **Commands find read-only:**
 
@@ -523,16 +524,21 @@ Held by `tests/security/test_planted_programs.py`, where no other test is named:
 
 For its own purposes ybs uses git without running anything that a repository names.
 
+- A file `.git` counts only where the git folder that it names leads back: a worktree's by `gitdir`, a submodule's below `.git/modules` by `core.worktree`. With
+  any other one, or a link, ybs shows no diff, commit or branch of that repository and commits nothing into it
+  (`tests/security/test_repository.py`, `tests/tools/test_git.py`, `tests/git/test_committer.py`, `tests/context/test_prompt.py`).
 - It runs no hook, filter, pager, helper or alias: git itself lists the repository's settings, and each one that is not known to be harmless is overridden
   (`tests/git/test_client.py`, `tests/git/test_moves.py`).
 - It runs in a sandbox with the project, git's own folders and nothing else (`tests/git/test_sandbox.py`), from the moment on that the sandbox is on
   (`tests/commands/test_sandbox.py`).
 - ybs puts files in place by itself, by a walk that follows no link (`tests/git/test_checkout.py`), and writes through no link in git's own folder, which
   others than git might have put there (`tests/security/test_git_races.py`).
+- The `git` tool brings, changes and removes no symbolic link, and brings no files that make a repository with what is there. You switch yourself, or say yes to
+  the command outside the sandbox. An "always" for making branches covers no switching (`tests/tools/test_git.py`, `tests/git/test_checkout.py`).
 - What each turn changed is committed only in a repository that was there before the session's first change. New files that hold keys by their name (`.env`,
   `*.pem`) are left out (`tests/git/test_committer.py`).
-- Hooks of the repository that check such a commit run once you agreed to them, which covers every byte of their files. One that is larger than 200 MB does
-  not run (`tests/git/test_hooks.py`).
+- Hooks of the repository that check such a commit run once you agreed to them, which covers every byte of their files; trust in the project is no
+  such yes. One that is larger than 200 MB does not run (`tests/git/test_hooks.py`, `tests/session/test_committing.py`).
 - A clone of a plugin or of a project of chats is made outside of the sandbox, as it needs the network, without any of your settings of git: no hook, filter,
   helper or submodule (`tests/frontends/gateway/test_clones.py`).
 
@@ -540,6 +546,11 @@ For its own purposes ybs uses git without running anything that a repository nam
 
 - With the sandbox off, ybs's own git has none either: only the overrides hold then.
 - git cannot commit in the sandbox, for `.git` is read-only there. The question about such a command says so and offers the way out.
+- What a commit hook of the repository runs in turn (`exec npm run lint`, `. .husky/common.sh`) may change without a question. It runs in the sandbox, without
+  network and with the project read-only, and the question says so.
+- ybs has no git of its own in a work tree of `git init --separate-git-dir`, in a submodule of a linked worktree, and where `.git` is a link.
+- Where you deleted a worktree or submodule and git was not told (`git worktree prune`), what comes to lie there counts as that one if its `.git` says so, as
+  for git itself.
 - With Landlock and on macOS a command that swaps folders for links at the right moment can have ybs's own git look at sizes, times and the text of links
   outside of the project.
 
@@ -648,8 +659,8 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
   about again, with the difference (`tests/trust/test_reach.py`, `tests/trust/test_decision.py`).
 - The folder: where another one lies at the path, it is asked about again. The top of a repository is told by when that began, so it may be moved or restored
   from a backup (`tests/trust/test_decision.py`, `tests/git/test_consent.py`).
-- Every other folder, below a repository too, is told by when it was made, or by its number where the file system does not say; and the repository around it
-  has to be the same (`tests/trust/test_decision.py`).
+- Every other folder, below a repository too, is told by when it was made, or by its number where the file system does not say. A repository around it has to
+  be the one that was there when you trusted it (`tests/trust/test_decision.py`).
 - All else that allows something in one project is bound to the folder too: rules and "always" that are kept for it, your yes to commits, commands that the
   gateway runs by the clock. In another folder only what they refuse counts (`tests/trust/test_project_rules.py`, `tests/git/test_consent.py`,
   `tests/frontends/gateway/test_scheduled.py`).
@@ -657,10 +668,13 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
 
 **What a trusted project gets:**
 
-- The rules of its `safety.allow` count for commands and for files of the project. They never count for your tools and servers, for what a tool needs, or for
-  what later sessions read (`tests/security/test_policy.py`).
-- Where a command may run files that it does not name (`make`, `npm run`, a script, an unknown program, a word that is not literal), the question says so.
-  Such a hook only reads the project unless its entry asks for more (`tests/trust/test_reach.py`, `tests/security/test_hook_reach.py`).
+- The rules of its `safety.allow` count for commands and for files of the project. They never count for files of a folder that you added, for your tools and
+  servers, for what a tool needs, or for what later sessions read (`tests/security/test_policy.py`, `tests/session/test_opening.py`).
+- Where a command of its hooks, servers or rules may run files that it does not name (`make`, `npm run`, a script, an unknown program, one that `PATH` finds in
+  the project, a word that is not literal), the question says so (`tests/trust/test_reach.py`).
+- Such a hook only reads the project unless its entry asks for more. A command that a rule allows may change it, and the question says that, too
+  (`tests/security/test_hook_reach.py`, `tests/trust/test_reach.py`).
+- Its system prompt is a file that the trust is bound to, in no place that you block (`tests/session/test_profiles.py`).
 - A project's hooks can only be stricter than you, or give a call other arguments. The changed call is judged as any of the model's, by your own hooks too,
   and asked about where ybs does not bring the tool itself, whatever its name, or where later sessions read what it writes
   (`tests/session/test_user_hooks.py`).
@@ -685,6 +699,10 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
 
 - Who gives you two archives with a `.git` in each can set the same time for when git began in both. Trust in the one then holds for the other at its path, as
   for a restored backup; what the second asks for is compared byte for byte all the same.
+- A repository around a folder is told by the time of git's `description` (a worktree's `.git`) there. Not compared are one without it, your home folder, and
+  folders around that are no repository. That a repository begins in a trusted folder, or one around it is taken away, ends no trust.
+- What a rule of a trusted project names (`./check.sh`) is compared with what you trusted when a session starts, and not before each command. The command may
+  also write in folders that you added, as any in the sandbox may.
 - `git` in a trusted project's hook goes by your own settings of the repository (`.git/config`), and by the files of the project that you have them include.
 - Files that a trusted project's server left in its home, or its code in the home of an agent or server of yours there, are still there for its next version
   where the entry stays the same; `ybs trust revoke` removes them.
