@@ -184,6 +184,9 @@ class FakeSession:
             self.steered_in.append(text if typed is None else typed)
         return self._turn is not None
 
+    def kept(self, text: str) -> str | None:
+        return None if self.is_incognito else text
+
     def take_back(self) -> str:
         return self.steered.pop() if self.steered else ""
 

@@ -16,7 +16,7 @@ from ybs.core.events import Event, Noticed
 from ybs.core.memo import Memo
 from ybs.core.messages import AssistantMessage, Image, Message, Text, ToolResult, UserMessage
 from ybs.core.ports import Request, ToolSpec
-from ybs.security import marks
+from ybs.security import marks, unicode
 from ybs.security.marks import marked, marked_data, note_of, unmarked, unmarked_edit
 from ybs.security.paths.names import real_name, shown_name
 from ybs.security.unicode import has_suspects, hidden_characters, printable
@@ -28,6 +28,7 @@ HIDDEN = [
     *map(chr, range(0x202A, 0x202F)),
     *map(chr, range(0x2066, 0x206A)),
     *"\u200b\u200c\u200d\u2060\ufeff\u00ad\u115f\u1160\u3164\uffa0\ufff9\ufffa\ufffb\u061c\u200e\u200f\u180e",
+    *"\U00013430\U00013437\U0001343f\U00016fe4\u2d7f\U0001107f\U0001d159\u0600\u0e31\u064b\u1161\U00050000",
     *map(chr, (0xFE00, 0xFE0E, 0xFE0F, 0xE0100, 0xE01EF, 0xE0001, 0xE0020, 0xE0041, 0xE007F)),
 ]
 #: What people write.
@@ -43,6 +44,19 @@ WRITTEN = {
     "Khmer": "ភាសា\u200bខ្មែរ",
     "Mongolian": "ᠮᠣᠩᠭ\u180bᠣᠯ",
     "Vietnamese": "Tiếng Việt e\u0323\u0302",
+    "accents": unicodedata.normalize("NFD", "Größe, naïve Ægir; Việt Nam: ế ộ; ά; й") + " x̂ 2⃣ ↛",
+    "Korean": unicodedata.normalize("NFD", "한국어 값"),
+    "Japanese": unicodedata.normalize("NFD", "ガイドブック パン"),
+    "Thai": "กำลังเขียน ผู้ใช้ ๑์",
+    "Lao": "ພາສາລາວ ຜູ້ໃຊ້",
+    "Bengali": "র‍্যাব বাংলা",
+    "Tamil": "தமிழ் மொழி",
+    "Burmese": "မြန်မာဘာသာ",
+    "Tibetan": "བོད་སྐད་",
+    "Amharic": "አማር፟ኛ",
+    "verse": "ٱلْحَمْدُ لِلَّهِ ۝١ ؀٢",
+    "Tifinagh": "ⵜⴰⵎ⵿ⴰⵣ",
+    "piece": "ั้นตอน",
     "others": "日本語 한국어 ภาษาไทย ελληνικά",
 }
 TROJAN = (
@@ -283,15 +297,46 @@ async def test_u01_the_person_hears_of_hidden_characters_in_what_was_sent(
 
 @pytest.mark.integration
 def test_u01_the_lists_hold_all_that_unicode_ignores():
-    """The property Default_Ignorable_Code_Point, as far as Python knows it: the format characters."""
-    scripts = range(0x600, 0x606), range(0x6DD, 0x6DE), range(0x70F, 0x710), range(0x890, 0x892)
-    others = range(0x8E2, 0x8E3), range(0x110BD, 0x110CE), range(0x13430, 0x13440)
-    seen = {
-        code for area in (*scripts, *others) for code in area
-    }  # number signs and the like have a shape
+    """Whatever has no width of its own stands behind a sign of its own writing, or is shown; accents go on any letter."""
     for code in range(0x110000):
-        if unicodedata.category(chr(code)) == "Cf" and code not in seen:
-            assert has_suspects(chr(code)), f"U+{code:04X}"
+        character = chr(code)
+        kind, name = unicodedata.category(character), unicodedata.name(character, "")
+        if kind == "Cf" or (kind in ("Mn", "Me") and not name.startswith("COMBINING")):
+            assert printable(f"a{character}b") == f"a<U+{code:04X}>b"
+            assert has_suspects(character)
+        elif kind in ("Mn", "Me") and code != 0x34F:
+            assert printable(f"a{character}b") == f"a{character}b"
+            assert printable(f"\n{character}b") == f"\n<U+{code:04X}>b"
+
+
+@pytest.mark.integration
+def test_u01_what_a_quick_look_lets_pass_is_seen():
+    for code in range(0x30000):
+        if not unicode._NOT_PLAIN().search(chr(code)):
+            assert unicodedata.category(chr(code)) not in ("Mn", "Me", "Cf", "Cn", "Cs")
+            assert code in (9, 10) or unicodedata.category(chr(code)) != "Cc"
+            assert not unicode._IGNORABLE().search(chr(code))
+
+
+@every_row(
+    ("text", "shown"),
+    [
+        ("a⵿ⵙ", "a<U+2D7F>ⵙ"),
+        ("ⵙa⵿", "ⵙa<U+2D7F>"),
+        ("a⵿⵿⵿⵿b", "a<U+2D7F and 3 more>b"),
+        ("a⵿\u200d⵿b", "a<U+2D7F><U+200D><U+2D7F>b"),
+        ("a\u200b⵿b", "a<U+200B><U+2D7F>b"),
+        ("⵿touch x", "<U+2D7F>touch x"),
+        ("rm ⵿x", "rm <U+2D7F>x"),
+        ("a\u0301⵿\u0301b", "a\u0301<U+2D7F>\u0301b"),
+        ("คั⵿", "คั<U+2D7F>"),
+        ("ⵙ" + "⵿" * 20, "ⵙ" + "⵿" * 16 + "<4 marks>"),
+        ("🫨 \u20c0 \U0001fae9 \u20c1", "🫨 \u20c0 \U0001fae9 \u20c1"),  # newer than this Python
+    ],
+)
+def test_u01_marks_of_one_writing_on_letters_of_another_are_shown(text: str, shown: str):
+    assert printable(text) == shown
+    assert unmarked(marked(text)[0], text) == text
 
 
 @pytest.mark.integration

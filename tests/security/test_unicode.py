@@ -39,6 +39,7 @@ def test_colours_are_dropped_and_windows_line_ends_are_plain():
 def test_of_what_is_allowed_no_colour_and_no_line_end_is_dropped():
     assert unabridged("s\x1b[;make\r\nnext\r\n") == "s␛[;make␍\nnext␍\n"
     assert unabridged(PLAIN) is PLAIN
+    assert unabridged("grün, 日本") == "grün, 日本"
     assert unabridged("\u202e\x1b[1m") == "<U+202E>␛[1m"
 
 

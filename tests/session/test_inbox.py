@@ -1,6 +1,7 @@
 """The inbox of a session: several frontends send, each hears of its own lines, and nothing is lost when a turn is stopped."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
@@ -45,14 +46,16 @@ class Frontend(Sender):
     def line(self, text: str, **how: Any) -> InboxLine:
         return InboxLine(text=text, sender=self, **how)
 
-    def take(self, line: InboxLine) -> None:
+    def take(self, line: InboxLine, kept: str | None) -> None:
+        del kept
         self.taken.append(line.text)
 
     async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         del line
         self.results.append(result)
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, kept: str | None) -> None:
+        del kept
         self.was_read.append(text)
 
     def give_back(self, lines: list[InboxLine]) -> None:
@@ -303,3 +306,33 @@ def test_of_lines_that_go_back_together_none_is_a_command():
     assert to_type([one.line("!make"), one.line("see\nrm x", typed="see")]).startswith("(pasted)\n")
     assert to_type([one.line("and more"), one.line("!make")]) == "and more\n!make"
     assert to_type([one.line("!cat\nx", typed="!cat [pasted]")]) == "!cat\nx"
+
+
+async def test_what_may_be_written_down_comes_with_a_line_and_is_none_in_incognito(project: Path):
+    heard: list[tuple[str, str | None]] = []
+
+    class Keeping(Frontend):
+        def take(self, line: InboxLine, kept: str | None) -> None:
+            heard.append(("taken", kept))
+
+        def hear_line(self, text: str, what: Any, kept: str | None) -> None:
+            heard.append((f"{what} elsewhere", kept))
+
+    secret = "cJlCK11rtodUkRx63idB"
+    # The first look finds the login alone, and what it leaves the password.
+    words = f'/mode "password": "{secret} https://bob:V5WBExE5c0yAha2H@h.example/x"'
+    front, other = Keeping(), Keeping()
+    async with Hub() as hub:
+        session = opened(hub, project, ScriptedModel(["answer"])).session
+        session.inbox.hear(other)
+        session.inbox.queue(front.line(f"{words}\nof a file", typed=words))
+        session.inbox.queue(front.line("/incognito"))
+        session.inbox.queue(front.line("to myself"))
+        await until(lambda: len(front.results) == 3)
+        assert await session.inbox.kept("a draft") is None
+    kept = heard[0][1]
+    assert kept is not None
+    assert re.fullmatch(r'/mode "password": "\[[a-z-]+\].*', kept)
+    assert not [each for each in (secret, "V5WBExE5c0yAha2H", "of a file") if each in kept]
+    ways = ("taken", "taken elsewhere")
+    assert heard == [(way, each) for each in (kept, "/incognito", None) for way in ways]

@@ -277,3 +277,10 @@ async def test_a_small_model_breaks_no_file_that_could_be_read(make_bench: Any, 
     (project / "a.json").write_text('{"a": 1}')
     message = await small.fails("edit_file", path="a.json", old_text="}", new_text=', "b": }')
     assert "could not be read any more (Expecting value in line 1)" in message
+
+
+async def test_an_edit_makes_no_binary_file_of_a_text(bench: Any, project: Path):
+    (project / "run").write_text("a\nb\n")
+    said = await bench.fails("edit_file", path="run", old_text="a\n", new_text="a\0\n")
+    assert "NUL character" in said
+    assert (project / "run").read_text() == "a\nb\n"

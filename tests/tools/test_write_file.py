@@ -12,6 +12,7 @@ from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
 from ybs.core.ports import Answer, Question
 from ybs.security.paths.opening import held
+from ybs.tools.builtin.write_file import WriteFile, WriteFileArguments
 from ybs.tools.editing.changes import ChangingTool
 from ybs.tools.reading.files import read_bytes, write_atomically
 
@@ -357,3 +358,13 @@ async def test_what_an_edit_has_changed_may_be_replaced(bench: Any, project: Pat
     (project / "long.txt").write_text("first\n" + "x\n" * 500)
     await bench.ok("edit_file", path="long.txt", old_text="first", new_text="second")
     await bench.ok("write_file", path="long.txt", content="mine\n")
+
+
+async def test_a_byte_order_mark_before_the_old_text_is_shown_before_it_is_written(
+    bench: Any, project: Path
+):
+    (project / "run").write_text("#!/bin/sh\n")
+    tool = WriteFile(bench.workspace)
+    preview = tool.preview(WriteFileArguments(path="run", content="\ufeff#!/bin/sh\n"))
+    assert "(+0 -0)" in preview.title
+    assert "utf-8 -> utf-8 with a byte order mark" in preview.body

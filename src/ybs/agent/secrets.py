@@ -25,7 +25,7 @@ from ybs.security.firewall.checks import is_random
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import PERSON, Decision, Discovery, FirewallModel
 from ybs.security.firewall.toolbox import FirewallToolbox
-from ybs.security.firewall.vault import own_secrets
+from ybs.security.firewall.vault import PLACEHOLDER, own_secrets
 from ybs.security.policy.confirm import nobody
 
 if TYPE_CHECKING:
@@ -101,6 +101,11 @@ class Secrets:
 
         with self.firewall.unreported():
             return masked(self.firewall, message, "a summary")
+
+    def kept(self, text: str) -> str:
+        """Return a text as another session may read it: in the place of a secret stands its kind, as a placeholder means nothing there."""
+        with self.firewall.unreported():
+            return PLACEHOLDER().sub(r"[\1]", self.firewall.mask(text))
 
     def masked_words(self, words: str) -> str:
         """Return a prompt without its secrets, for a model that sorts prompts; nothing where a part of a private key may be left."""

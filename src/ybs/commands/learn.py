@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.core.cutting import first_words
 from ybs.core.errors import YbsError
@@ -290,7 +291,7 @@ class RecurringTasks:
     def _schedule(self, number: int, *, mode: str, with_cron: bool) -> dict[str, str]:
         name, folder, rhythm = self._planned_runs(number)
         result = self._results / f"{name}.md"
-        result.parent.mkdir(parents=True, exist_ok=True)
+        private_file.make_folder(result.parent)
         command = (own_program(), "--print", f"/{name}", "--mode", mode)
         task = ScheduledTask(name=name, folder=folder, command=command, result=result)
         return {"crontab -e": cron_line(task, rhythm)} if with_cron else systemd_units(task, rhythm)

@@ -37,8 +37,8 @@ def unmarked(text: str, original: str) -> str:
     if "<U+" not in text or not has_suspects(original):
         return text
     known: dict[str, set[str]] = {}
-    for found in hidden_runs(original, _CONTROLS):
-        for name, characters in signs_of(found[1]):
+    for run in hidden_runs(original, _CONTROLS):
+        for name, characters in signs_of(run):
             known.setdefault(name, set()).add(characters)
 
     def characters_of(found: re.Match[str]) -> str:

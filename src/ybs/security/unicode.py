@@ -2,29 +2,44 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from ybs.core.lazy import lazy
 
-#: All that may have to be made visible. Most of the writing systems' own joiners are at home where they
-#: stand; `_hidden` tells.
-_SUSPECTS = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
 #: What no ASCII text that is safe to show has more than: newline, tab, and what is printed.
 _PLAIN = b"\t\n" + bytes(range(32, 127))
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
-_SUSPECT = lazy(f"[{_CONTROLS}\ud800-\udfff{_SUSPECTS}]")
+_CONTROL = lazy(f"[{_CONTROLS}]")
+#: The commonest signs, which are seen wherever they stand: a text of these alone is done with at once.
+_SEEN = (
+    "\t\n -~\u00a0-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u20c0"
+    "\u2100-\u218b\u2190-\u2426\u2460-\u2b73\u3000-\u3029\u3041-\u3096\u309b-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
+    "\uff01-\uff9f\U0001f300-\U0001f64f"
+)
+_NOT_PLAIN = lazy(f"[^{_SEEN}]")
+_SURROGATES = "[\ud800-\udfff]"
 _GAP = lazy("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]{40,}")
 _EMPTY_LINES = lazy(r"\n(?:\s*\n){4,}")
 #: Colours and other text attributes; they are dropped without a trace (ECMA-48, SGR).
 _COLOUR = "\x1b\\[[0-9;:]*m"
 
+#: What is never seen: most of Default_Ignorable_Code_Point (https://www.unicode.org/Public/16.0.0/ucd/DerivedCoreProperties.txt), ends of
+#: lines and signs between lines, and a note without a head. The rest of that property may be at home where it stands.
 _ALWAYS = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_IGNORABLE = lazy(f"[{_ALWAYS}\u061c\u180b-\u180f\u200b-\u200f\ufe0e\ufe0f]")
+#: Vowels and ends of Korean syllables, which have no width behind their beginning.
+_PARTS = lazy("[\u1161-\u11ff\ud7b0-\ud7ff]")
+#: Signs that reach over the digits behind them (Prepended_Concatenation_Mark).
+_REACHING = frozenset(
+    map(chr, (*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD))
+)
+#: Where signs are new from year to year that are seen: currencies, pictures, Chinese.
+_NEW = lazy("[\u20a0-\u20cf\U0001f000-\U0001fbff\U00020000-\U0003ffff]")
+#: How the names of marks begin that go on any letter.
+_ON_ANY = "COMBINING"
 #: Right-to-left letters; scripts whose letters join or not by a sign; scripts without spaces; pictures.
 _RIGHT_TO_LEFT = "[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]"
 _JOINING = (
@@ -57,11 +72,7 @@ _OUT_OF_PLACE = "|".join(
         "(?<![\u1820-\u18aa])[\u180b-\u180f]",
     )
 )
-#: Marks that stand above and below a letter; no writing needs more than a few on one.
-_MARKS = (
-    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06ed\u0e31-\u0e3a\u0e47-\u0e4e"
-    "\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ua66f-\ua67d\ufe20-\ufe2f]"
-)
+#: So many marks stand on one letter; no writing needs more than a few.
 MOST_MARKS = 16
 #: A run of hidden characters up to this long is spelled out.
 _MOST_SPELLED = 3
@@ -85,9 +96,11 @@ def unabridged(text: str) -> str:
     """
     if text.isascii() and not text.encode().translate(None, _PLAIN):
         return text
-    if _SUSPECT().search(text) is not None:
-        text = _unsafe().sub(_shown, text)
-    return text if text.isascii() else _heap().sub(_lowered, text)
+    if _NOT_PLAIN().search(text) is None:
+        return text
+    text = replace_hidden(_CONTROL().sub(_picture, text), _spelled, _SURROGATES)
+    marks, _ = _odd_in(text)
+    return _heap(marks).sub(_lowered, text) if marks else text
 
 
 def shown_whole(text: str) -> str:
@@ -97,29 +110,33 @@ def shown_whole(text: str) -> str:
 
 
 def has_suspects(text: str) -> bool:
-    """Return whether anything in the text may be hidden, or a control character; carriage return too."""
+    """Return whether anything in the text is hidden, or a control character; carriage return too."""
     if text.isascii():
         return bool(text.encode().translate(None, _PLAIN))
-    return _SUSPECT().search(text) is not None
+    if _NOT_PLAIN().search(text) is None:
+        return False
+    return bool(_CONTROL().search(text) or next(_hidden(text, _SURROGATES), None))
 
 
 def hidden_characters(text: str) -> Iterator[str]:
     """Yield the name, such as `U+202E`, of each different character that a reader cannot see."""
-    if not text.isascii() and _SUSPECT().search(text) is not None:
-        for character in dict.fromkeys("".join(found[0] for found in hidden_runs(text))):
-            yield f"U+{ord(character):04X}"
+    for character in dict.fromkeys("".join(hidden_runs(text))):
+        yield f"U+{ord(character):04X}"
 
 
-def hidden_runs(text: str, controls: str = "") -> Iterator[re.Match[str]]:
-    """Find the runs of characters that a reader cannot see, with `controls` (a regular expression) among them."""
-    return (found for found in _runs(controls).finditer(text) if found[1])
+def hidden_runs(text: str, controls: str = "") -> Iterator[str]:
+    """Yield the runs of characters that a reader cannot see, with `controls` (a regular expression) among them."""
+    return (text[start:end] for start, end in _hidden(text, controls))
 
 
 def replace_hidden(text: str, sign: Callable[[str], str], controls: str = "") -> str:
     """Put `sign` of each run in its place."""
-    if text.isascii() and (not controls or text.isprintable()):
-        return text
-    return _runs(controls).sub(lambda found: sign(found[1]) if found[1] else found[0], text)
+    pieces: list[str] = []
+    done = 0
+    for start, end in _hidden(text, controls):
+        pieces += text[done:start], sign(text[start:end])
+        done = end
+    return "".join((*pieces, text[done:])) if pieces else text
 
 
 def signs_of(run: str) -> list[tuple[str, str]]:
@@ -129,29 +146,94 @@ def signs_of(run: str) -> list[tuple[str, str]]:
     return [(f"<U+{ord(run[0]):04X} and {len(run) - 1} more>", run)]
 
 
-@cache
-def _runs(controls: str) -> re.Pattern[str]:
-    one = f"{controls}|{_OUT_OF_PLACE}" if controls else _OUT_OF_PLACE
-    return re.compile(f"{_FLAG}|((?:{one})+)")
+def _spelled(run: str) -> str:
+    return "".join(sign for sign, _ in signs_of(run))
+
+
+def _hidden(text: str, controls: str) -> Iterator[tuple[int, int]]:
+    """Yield where the runs of hidden characters begin and end; what of `controls` is among them."""
+    if text.isprintable() if text.isascii() else not controls and not _NOT_PLAIN().search(text):
+        return
+    marks, unknown = _odd_in(text)
+    begun = done = 0
+    for found in _finder(marks, unknown, controls).finditer(text):
+        spans = [found.span()] if found[1] else []
+        for start, end in spans or _out_of_place(text, *found.span(2), done):
+            if start > done and begun < done:
+                yield begun, done
+            begun, done = begun if start == done else start, end
+    if begun < done:
+        yield begun, done
+
+
+def _out_of_place(text: str, start: int, end: int, done: int) -> Iterator[tuple[int, int]]:
+    """Yield where marks of a run are not behind a sign of their writing; what ends at `done` is hidden itself."""
+    at = start
+    while at > done and text[at - 1] in "\u200c\u200d":
+        at -= 1
+    before, run = text[at - 1 : at] if at > done else "", text[start:end]
+    behind = text[end : end + 1] if not start or run[:1] in _REACHING else ""
+    find = _strangers if end - start <= MOST_MARKS else _strangers.__wrapped__
+    return ((start + place, start + place + 1) for place in find(before, run, behind))
+
+
+@lru_cache(maxsize=4096)
+def _strangers(before: str, run: str, behind: str) -> tuple[int, ...]:
+    """Return which marks of a run do not belong to the signs around it."""
+    home = {_writing_of(before), _writing_of(behind)}
+    if before >= " ":
+        home.add(_ON_ANY)
+    return tuple(place for place, mark in enumerate(run) if _writing_of(mark) not in home)
+
+
+def _odd_in(text: str) -> tuple[str, str]:
+    """Return the marks that a text has and what this Python does not know, each once."""
+    kinds = {each: kind for each in set(text) if (kind := _kind_of(each))}
+    marks, unknown = (
+        "".join(sorted(each for each, kind in kinds.items() if kind == wanted))
+        for wanted in ("mark", "unknown")
+    )
+    return marks, unknown
 
 
 @cache
-def _unsafe() -> re.Pattern[str]:
-    return re.compile(f"{_FLAG}|([{_CONTROLS}])|((?:[\ud800-\udfff]|{_OUT_OF_PLACE})+)")
+def _kind_of(character: str) -> str:
+    """Return "mark" for what has no width of its own, "unknown" for what this Python does not know; of both no ignorable ones."""
+    from unicodedata import category  # plain texts do without
+
+    if character.isascii() or _IGNORABLE().match(character):
+        return ""
+    kind = category(character)
+    if kind in ("Mn", "Me", "Cf") or _PARTS().match(character):
+        return "mark"
+    return "unknown" if kind == "Cn" and not _NEW().match(character) else ""
 
 
 @cache
-def _heap() -> re.Pattern[str]:
-    return re.compile(f"({_MARKS}{_MARKS}{{{MOST_MARKS - 1}}})({_MARKS}+)")
+def _writing_of(character: str) -> str:
+    """Return the first word of a character's name, which is that of its writing."""
+    from unicodedata import name
+
+    words = name(character, "") if character else ""
+    return re.split("[ -]", words.removeprefix("EXTENDED "), maxsplit=1)[0]
+
+
+@lru_cache(maxsize=512)
+def _finder(marks: str, unknown: str, controls: str) -> re.Pattern[str]:
+    one = "|".join(filter(None, (controls, _OUT_OF_PLACE, unknown and f"[{unknown}]")))
+    return re.compile(f"{_FLAG}|((?:{one})+)" + (f"|([{marks}]+)" if marks else "|((?!))"))
+
+
+@lru_cache(maxsize=512)
+def _heap(marks: str) -> re.Pattern[str]:
+    return re.compile(f"([{marks}]{{{MOST_MARKS}}})([{marks}]+)")
 
 
 def _lowered(found: re.Match[str]) -> str:
     return f"{found[1]}<{len(found[2])} marks>"
 
 
-def _shown(found: re.Match[str]) -> str:
-    if not found[1]:
-        return "".join(sign for sign, _ in signs_of(found[2])) if found[2] else found[0]
+def _picture(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:
         return chr(0x2400 + code)  # the picture of the control character

@@ -60,6 +60,10 @@ class Taking(Protocol):
         """Stop the running turn or command; return whether there was one."""
         ...
 
+    def kept(self, text: str) -> str | None:
+        """Return a text as it may be written down outside of the session: without secrets, and None in incognito."""
+        ...
+
     async def send(
         self,
         text: str,
@@ -77,20 +81,23 @@ class Taking(Protocol):
 
 
 class Sender:
-    """A frontend, as the inbox sees it. Override what it wants to hear of."""
+    """A frontend, as the inbox sees it. Override what it wants to hear of.
+
+    With a line that is taken or read comes `kept`, as `Taking.kept` says it of the typed part: nothing else of it may be written down.
+    """
 
     @property
     def frontend(self) -> "Sender":
         """The frontend that it sends for: itself, unless it stands for one line alone."""
         return self
 
-    def take(self, line: "InboxLine") -> None:
+    def take(self, line: "InboxLine", kept: str | None) -> None:
         """Hear that a line is taken now."""
 
     async def done(self, line: "InboxLine", result: Reply | Outcome | YbsError) -> None:
         """Hear what came of it. The next line waits for this."""
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, kept: str | None) -> None:
         """Hear that the running turn has read words."""
 
     def give_back(self, lines: "list[InboxLine]") -> None:
@@ -99,7 +106,7 @@ class Sender:
     def taken_back(self, line: "InboxLine") -> None:
         """Hear that a line was taken back while it waited, by whichever frontend."""
 
-    def hear_line(self, text: str, what: Literal["taken", "read"]) -> None:
+    def hear_line(self, text: str, what: Literal["taken", "read"], kept: str | None) -> None:
         """Hear what became of a line that another frontend sent."""
 
     def hear_reply(self, line: "InboxLine", reply: Reply) -> None:
@@ -128,6 +135,11 @@ class InboxLine(Struct, frozen=True, kw_only=True):
     def is_all_typed(self) -> bool:
         """Whether all of it is the person's own, and may be a command."""
         return self.typed is None and not self.is_for_model
+
+    @property
+    def typed_part(self) -> str:
+        """What the person typed of it, as far as it is known."""
+        return self.text if self.typed is None else self.typed
 
     @property
     def order(self) -> str:
@@ -171,7 +183,7 @@ class _Waiting(Sender):
         """Whoever waits."""
         return self._frontend or self
 
-    def take(self, line: InboxLine) -> None:
+    def take(self, line: InboxLine, kept: str | None) -> None:
         """Note that something comes of it, also where its words go back."""
         self._is_taken = True
 
@@ -349,6 +361,10 @@ class Inbox:
         if not self._session.cancel() and self._task is not None:
             self._task.cancel()
 
+    async def kept(self, text: str) -> str | None:
+        """Return how a text that is not sent may be written down now, as `Taking.kept`."""
+        return self._session.kept(text)
+
     async def abandon(self) -> None:
         """Stop everything before the session is closed."""
         for task in self._beside:
@@ -385,8 +401,9 @@ class Inbox:
             self._tell()
 
     async def _take(self, line: InboxLine) -> None:
-        line.sender.take(line)
-        self._tell_others(line, "taken")
+        kept = self._kept(line)
+        line.sender.take(line, kept)
+        self._tell_others(line, "taken", kept)
         try:
             done = await self._sent(line)
         except YbsError as error:
@@ -427,8 +444,9 @@ class Inbox:
             > self._session.unread_count  # else these were the turn's first words
         ):
             line = self._steering.popleft()
-            line.sender.read(line.text)
-            self._tell_others(line, "read")
+            kept = self._kept(line)
+            line.sender.read(line.text, kept)
+            self._tell_others(line, "read", kept)
             self._tell()
 
     def _send_unread(self, sender: Sender) -> None:
@@ -436,7 +454,7 @@ class Inbox:
         if unread := self._unread():
             typed = None
             if any(line.typed is not None for line in unread):
-                typed = "\n".join(e.text if e.typed is None else e.typed for e in unread)
+                typed = "\n".join(e.typed_part for e in unread)
             text = "\n".join(line.text for line in unread)
             self._lines.appendleft(
                 InboxLine(text=text, sender=sender, typed=typed, is_for_model=True)
@@ -475,9 +493,14 @@ class Inbox:
         if line.typed is not None:
             self._session.note_given_back(line.text, line.typed, line.linked)
 
-    def _tell_others(self, line: InboxLine, what: Literal["taken", "read"]) -> None:
+    def _kept(self, line: InboxLine) -> str | None:
+        return self._session.kept(line.typed_part)
+
+    def _tell_others(
+        self, line: InboxLine, what: Literal["taken", "read"], kept: str | None
+    ) -> None:
         for each in self._others_than(line):
-            each.hear_line(line.text, what)
+            each.hear_line(line.text, what, kept)
 
     def _others_than(self, line: InboxLine) -> list[Sender]:
         return [each for each in self._senders if each is not line.sender.frontend]

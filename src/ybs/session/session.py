@@ -308,6 +308,11 @@ class Session:
         """Stop the running turn, whose history stays valid, or command, and all sub-agents. Return whether there was one."""
         return self.parts.main.delegating.cancel() | self.running.cancel()
 
+    def kept(self, text: str) -> str | None:
+        """Return a text as it may be written down outside of the session: without secrets, and None in incognito."""
+        environment = self.environment
+        return environment.secrets.kept(text) if environment.incognito.may_write else None
+
     def steer(self, text: str, *, typed: str | None = None) -> bool:
         """Give words to the running turn, which reads them at its next step; return whether one runs.
 

@@ -228,6 +228,71 @@ async def test_what_is_typed_in_an_incognito_session_is_not_kept(own, project, a
         await client.close()
 
 
+async def test_a_line_that_waits_behind_incognito_and_a_draft_there_are_not_kept(
+    own, project, attach
+):
+    waits = call("run_shell", command="until [ -e go ]; do sleep 0.05; done")
+    async with served(own, project, waits, "first", "second") as serving:
+        client = await serving.client()
+        session = await opened(client, serving, mode="bypass")
+        screen = attach(session)
+        await asyncio.to_thread(screen.sees, READY)
+        screen.keys("begin\r")
+        await until(client, "tool_call", name="run_shell")
+        for line in ("/incognito", "a private question"):
+            screen.keys(f"{line}\r")
+            await asyncio.to_thread(screen.sees, rf"› {line}  \(sent when")
+        (project / "go").touch()
+        await asyncio.to_thread(screen.sees, r"› a private question\n[\s\S]*second")
+        screen.keys("a private draft")
+        await asyncio.to_thread(screen.sees, "› a private draft")
+        await asyncio.to_thread(_hang_up, screen)
+        assert _history(own) == ["begin", "/incognito"]
+        await client.close()
+
+
+async def test_what_an_attached_terminal_keeps_has_what_the_session_knows_as_secrets_masked(
+    own, project, attach
+):
+    secret, other = "Vt7qLm2Zx9Kd4Rw8Pn3S", "cJlCK11rtodUkRx63idB"
+    rounds = f'with "password": "{other} https://bob:V5WBExE5c0yAha2H@h.example/x"'
+    async with served(own, project, "one", "two", "three") as serving:
+        client = await serving.client()
+        session = await opened(client, serving)
+        screen = attach(session)
+        await asyncio.to_thread(screen.sees, READY)
+        said = {f"db_password={secret}": "one", f"is {secret} long": "two", rounds: "three"}
+        for line, answer in said.items():
+            screen.keys(f"{line}\r")
+            question = await asked(client)  # whether to mask it for the model
+            given = {"session": session, "question": question["id"], "is_allowed": True}
+            await client.call("answer", **given)
+            await asyncio.to_thread(screen.sees, rf"{answer}[\s\S]*› *\n")
+        screen.keys(f"!!true {secret}\r")
+        await asyncio.to_thread(screen.sees, "exit code 0")
+        screen.keys(f"and {secret}")
+        await asyncio.to_thread(screen.sees, f"› and {secret}")
+        await asyncio.to_thread(_hang_up, screen)
+        kept = _history(own)
+        assert len(kept) == 5
+        assert kept[:2] == ["db_password=[assigned-secret]", "is [assigned-secret] long"]
+        assert kept[3:] == ["!!true [assigned-secret]", "and [assigned-secret]"]
+        assert not [each for each in kept if secret in each or other in each]
+        await client.close()
+
+
+def _hang_up(screen: Screen) -> None:
+    pty = screen.child.ptyproc
+    pty.fileobj.close()  # the window is closed
+    pty.closed = True
+    pty.wait()
+
+
+def _history(own: Path) -> list[str]:
+    (file,) = _files(own / ".local/state/ybs/history")
+    return [json.loads(line)["text"] for line in file.read_text().splitlines()]
+
+
 def _files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 

@@ -646,6 +646,7 @@ async def test_every_message_is_as_the_schema_says(own: Path, project: Path):
         await ask("subscribe", **here, lines=True)
         turn = asyncio.create_task(ask("send", **here, text="delete it"))
         question = await asked(client)
+        assert await ask("kept", **here, text="a draft") == {"text": "a draft"}
         await ask("steer", **here, text="gently")
         await ask("take_back", **here)
         await ask("answer", **here, question=question["id"], is_allowed=True)

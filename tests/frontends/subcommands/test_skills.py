@@ -1,6 +1,8 @@
 """`ybs skills`: what is printed of them, and a new one."""
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hosts import this_host
 from tools.skills.folders import OWN, skill
 from ybs.cli import main
 from ybs.frontends.subcommands.skills import check_skills, list_skills, new_skill
+from ybs.frontends.subcommands.tools import install
 from ybs.session.options import Options
 
 
@@ -59,6 +62,21 @@ def test_a_new_one_can_be_used(project: Path, home: Path, capsys: pytest.Capture
     assert "is not overwritten" in capsys.readouterr().err
     assert new_skill(this_host(), "../escape") == 2
     assert "cannot be the name of a skill" in capsys.readouterr().err
+
+
+def test_what_is_made_for_the_person_is_theirs_alone_whatever_the_umask(home: Path):
+    before = os.umask(0)
+    try:
+        assert new_skill(this_host(), "mine") == 0
+        assert install(this_host(), "web-fetch") == 0
+    finally:
+        os.umask(before)
+    config = home / ".config/ybs"
+    files = config / "skills/mine/SKILL.md", config / "tools/web_fetch.py"
+    folders = {folder for file in files for folder in file.parents} & {config, *config.rglob("*")}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+    assert len(folders) == 4
 
 
 def test_the_command_line_takes_them(project: Path, capsys: pytest.CaptureFixture[str]):

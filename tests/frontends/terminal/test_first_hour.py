@@ -78,9 +78,10 @@ async def test_a_turn_that_does_not_stop_is_left_once_the_prompt_is_empty() -> N
 async def test_who_leaves_finds_the_draft_in_the_history_but_after_incognito(
     may_write: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    history, written = LineHistory(may_write=lambda: may_write), list[str]()
+    session, history, written = FakeSession(), LineHistory(), list[str]()
+    session.is_incognito = not may_write
     monkeypatch.setattr(history, "store_string", written.append)
-    async with staged(FakeSession(), history=history) as stage:
+    async with staged(session, history=history) as stage:
         stage.keys("put away\x13")
         await has(stage, "")
         stage.keys("a draft")

@@ -58,3 +58,25 @@ def test_a_file_that_is_made_or_emptied_is_compared_with_nothing():
     assert text_diff(None, b"a\n", "f") == text_diff(b"", b"a\n", "f")
     assert text_diff(None, b"a\n", "f").counts == "+1 -0"
     assert text_diff(b"a\n", b"", "f").counts == "+0 -1"
+
+
+@every_row(
+    ("before", "after", "note"),
+    [
+        (b"a\n", b"\xef\xbb\xbfa\n", "utf-8 -> utf-8 with a byte order mark"),
+        (b"\xef\xbb\xbfa\n", b"a\n", "utf-8 with a byte order mark -> utf-8"),
+        (b"a\n", "\ufeffa\n".encode("utf-16-le"), "utf-8 -> utf-16-le with a byte order mark"),
+        (b"gr\xfcn\n", "grün\n".encode(), "latin-1 -> utf-8"),
+        (b"a\nb\n", b"a\r\nb\r\n", "utf-8 -> utf-8, Windows line ends"),
+        (b"a\nb\n", b"a\r\nb\n", "utf-8 -> utf-8, some Windows line ends"),
+        (b"\xef\xbb\xbf", b"", "other bytes for the same text: 3 -> 0"),
+        (None, b"\xef\xbb\xbfa\n", "utf-8 -> utf-8 with a byte order mark"),
+    ],
+)
+def test_a_change_of_bytes_alone_says_what_changes(before: bytes | None, after: bytes, note: str):
+    assert text_diff(before, after, "run").text.endswith(f"\n\\ {note}")
+
+
+@every_row(("before", "after"), [(b"a\n", b"a\n"), (None, b""), (b"a\n", b"")])
+def test_a_note_stands_only_where_bytes_differ(before: bytes | None, after: bytes):
+    assert "->" not in text_diff(before, after, "run").text

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Self
 
 from msgspec import Raw
@@ -26,6 +27,7 @@ from ybs.core.events import (
 from ybs.core.messages import ToolCall
 from ybs.core.open_question import OpenQuestion
 from ybs.core.ports import Confirm, Preview, Question
+from ybs.core.time_limits import time_limit
 from ybs.frontends.serve import protocol as wire
 from ybs.frontends.serve.client import ServerClient, ServerGone, connect
 from ybs.frontends.terminal.work import MENUS
@@ -39,6 +41,8 @@ from ybs.session.settings import environment_of, load_settings, with_incognito
 from ybs.session.status import Status, View
 from ybs.transcripts.line import decoded
 
+#: So long the session may take to say how a text may be kept.
+ANSWER_SECONDS: Final = 3.0
 #: So many turns are drawn of what was before.
 MOST_TURNS: Final = 10
 #: Commands that change what this terminal shows.
@@ -163,6 +167,14 @@ class AttachedInbox:
         if not self._session.stop_own():
             self._session.ask(self._session.call("cancel", wire.Done))
 
+    async def kept(self, text: str) -> str | None:
+        """Ask the session how a text may be written down now; None also where it does not answer."""
+        asking = wire.Keeping(session=self._session.id, text=text)
+        with suppress(YbsError, TimeoutError):
+            async with time_limit(ANSWER_SECONDS):
+                return (await self._session.client.call("kept", asking, wire.Kept)).text
+        return None
+
     async def abandon(self) -> None:
         """Leave everything as it is: it is the server's."""
 
@@ -178,7 +190,7 @@ class AttachedInbox:
         elif self.now is None or self.now.text != told.now:
             self.now = InboxLine(text=told.now, sender=self._sender)
         if is_first and self.now is not None:
-            self._sender.take(self.now)
+            self._sender.take(self.now, None)
         self._sender.changed()
 
     def hear_line(self, told: wire.LineTold) -> None:
@@ -194,9 +206,9 @@ class AttachedInbox:
                 is_now = self.now is not None and self.now.text == told.text
                 if is_now:
                     self.now = line
-                line.sender.take(line)
+                line.sender.take(line, told.kept)
             case "read":
-                line.sender.read(told.text)
+                line.sender.read(told.text, told.kept)
             case "returned":
                 line.sender.give_back([InboxLine(text=told.text, sender=line.sender)])
 
@@ -240,7 +252,7 @@ class AttachedSession:
         self.inbox = AttachedInbox(self)
         self.view = View(streams=loaded.config.ui.stream_responses)
         self.commands = _ServerCommands(())
-        #: What completes paths, finds secrets in what is typed, and says whether that may be kept; no tool runs in it.
+        #: What completes paths; no tool runs in it, and what may be written down is never asked here: the session says it.
         self.environment = self._environment(is_incognito=status.incognito)
         self._sinks: list[tuple[Sink, bool]] = []
         #: What was, to be drawn first, and behind it the beginning of an answer that is being written.
@@ -414,7 +426,7 @@ class AttachedSession:
         """Do a line here, as the inbox of a session would."""
 
         async def run() -> None:
-            line.sender.take(line)
+            line.sender.take(line, await self.inbox.kept(line.typed_part))
             try:
                 done: Reply | YbsError = await work
             except YbsError as error:

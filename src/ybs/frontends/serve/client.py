@@ -72,6 +72,8 @@ class ServerClient:
 
     async def call(self, method: str, params: Struct, kind: type[_T] = Raw) -> _T:
         """Call a method and return its result. Raises YbsError, also where the server has gone."""
+        if self._reading.done():
+            raise ServerGone
         number = self.begin_request(method, params)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         data = await answer

@@ -148,10 +148,10 @@ class Seat(Watcher):
 
     # What the inbox tells
 
-    def take(self, line: InboxLine) -> None:
+    def take(self, line: InboxLine, kept: str | None) -> None:
         """Tell that a line is taken."""
         number = next((each.number for each in self._lines if each.line is line), UNSET)
-        self.hear_line(line.text, "taken", number)
+        self.hear_line(line.text, "taken", kept, number)
 
     async def done(self, line: InboxLine, result: Reply | Outcome | YbsError) -> None:
         """Answer the request that the line came with; where it holds words that no turn came to read, the requests of those."""
@@ -161,15 +161,15 @@ class Seat(Watcher):
         for each in came or [e for e in self._lines if e.line.text in line.text.split("\n")]:
             self._settle(each, _failed(result) if isinstance(result, YbsError) else _sent(result))
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, kept: str | None) -> None:
         """Tell that the running turn has read words."""
-        self.hear_line(text, "read", self._settled(text, wire.Sent(was_read=True)))
+        self.hear_line(text, "read", kept, self._settled(text, wire.Sent(was_read=True)))
 
     def give_back(self, lines: list[InboxLine]) -> None:
         """Tell that nobody has read these."""
         for line in lines:
             number = self._settled(line.text, wire.Sent(was_returned=True))
-            self.hear_line(to_type([line]), "returned", number)
+            self.hear_line(to_type([line]), "returned", number=number)
 
     def taken_back(self, line: InboxLine) -> None:
         """Answer the request that the line came with."""
@@ -193,6 +193,7 @@ class Seat(Watcher):
         self,
         text: str,
         what: Any,
+        kept: str | None = None,
         number: wire.RequestId | UnsetType = UNSET,
         *,
         reply: wire.ReplyTold | None = None,
@@ -201,7 +202,7 @@ class Seat(Watcher):
         if self._hears_lines:
             session, request = self.held.session.id, None if number is UNSET else number
             told = wire.LineTold(
-                session=session, text=text, what=what, request=request, reply=reply
+                session=session, text=text, what=what, request=request, reply=reply, kept=kept
             )
             self._client.tell("line", told)
 
@@ -395,6 +396,9 @@ class ClientConnection:
 
     async def _on_steer(self, params: wire.SteeringWords) -> wire.Done:
         return wire.Done(done=self._seat(params).steer(params.text))
+
+    async def _on_kept(self, params: wire.Keeping) -> wire.Kept:
+        return wire.Kept(text=self._sessions.find(params.session).session.kept(params.text))
 
     async def _on_cancel(self, params: wire.InSession) -> wire.Done:
         return wire.Done(done=self._seat(params).stop())

@@ -125,6 +125,12 @@ class Sending(InSession, frozen=True):
     ran: OwnRun | None = None
 
 
+class Keeping(InSession, frozen=True):
+    """A text that the person has typed and that is not sent."""
+
+    text: str
+
+
 class SteeringWords(InSession, frozen=True):
     """Words for the running turn."""
 
@@ -213,6 +219,12 @@ class Done(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
 
 
+class Kept(Struct, frozen=True, kw_only=True):
+    """How a text may be written down outside of the session: without secrets; null: not at all, the session is incognito."""
+
+    text: str | None
+
+
 class CommandFacts(Struct, frozen=True, kw_only=True):
     """A slash command: `choices` are what its argument may be, where that is known."""
 
@@ -241,7 +253,8 @@ class EventTold(Struct, frozen=True, kw_only=True):
 class LineTold(Struct, frozen=True, kw_only=True):
     """A line is taken, the running turn has read it, or nobody has and it goes back; `request` brought it, where it is of this client.
 
-    `answered`: it was a command of another client, which was told the `reply` as the answer to its request.
+    `answered`: it was a command of another client, which was told the `reply` as the answer to its request. `kept`, of one that is taken or read:
+    how its typed part may be written down outside of the session, without secrets; null: not at all, the session is incognito.
     """
 
     session: str
@@ -249,6 +262,7 @@ class LineTold(Struct, frozen=True, kw_only=True):
     what: Literal["taken", "read", "returned", "answered"]
     request: RequestId = None
     reply: ReplyTold | None = None
+    kept: str | None = None
 
 
 class InboxTold(Struct, frozen=True, kw_only=True):
@@ -278,6 +292,7 @@ METHODS: Final[dict[str, tuple[type[Struct], Any, str]]] = {
     "list": (SessionQuery, tuple[SessionEntry, ...], "List the sessions."),
     "close": (InSession, Done, "Close a session: its turn ends, it stays saved."),
     "send": (Sending, Sent, "Send a line, and hear what came of it."),
+    "kept": (Keeping, Kept, "Say how a text that is not sent may be written down."),
     "steer": (SteeringWords, Done, "Give words to the running turn, if there is one."),
     "take_back": (InSession, Done, "Take back the newest line that waits."),
     "cancel": (InSession, Done, "Stop the running turn or command."),

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.frontends.headless.output import tell, warn, write, write_json, write_table
 from ybs.session.settings import environment_of, load_settings
@@ -105,7 +106,6 @@ def new_skill(host: Host, name: str) -> int:
     if file.exists():
         tell(f"ybs: {file} is there already, and is not overwritten.")
         return 1
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.write_text(_NEW.format(name=name), "utf-8")
+    private_file.replace(file, _NEW.format(name=name).encode())
     write(f"Made {file}. Write in it what the skill is for and what the model is to do.")
     return 0

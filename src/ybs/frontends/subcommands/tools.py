@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ybs.agent.environment import ToolEnvironment
 from ybs.agent.prompt_context import PromptContext
 from ybs.agent.toolbox import ToolSet, make_toolbox, own_tools, programs_of
+from ybs.config import private_file
 from ybs.config.host import Host
 from ybs.config.installed import installed
 from ybs.core.errors import ToolError
@@ -72,8 +73,7 @@ def install(host: Host, name: str | None) -> int:
     if file.exists() and file.read_text("utf-8", errors="replace") != text:
         tell(f"ybs: {file} is there already, and is not overwritten. Remove it first.")
         return 1
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.write_text(text, "utf-8")
+    private_file.replace(file.parent.resolve() / file.name, text.encode())
     write(f"Installed {file}. Sessions offer it from their start on, and after /reload-tools.")
     return 0
 

@@ -54,6 +54,7 @@ class _Lines(Protocol):
     take_ahead: Callable[[], InboxLine | None]
     give_ahead: Callable[[InboxLine], None]
 
+    async def kept(self, text: str) -> str | None: ...
     @property
     def is_busy(self) -> bool: ...
     @property
@@ -112,6 +113,7 @@ class Desk(Protocol):
     call: Callable[[str], None]
 
     # What the work shows
+    write_down: Callable[[str, str | None], None]
     echo: Callable[[str], None]
     shorten: Callable[[str], str]
     show_error: Callable[[str], None]

@@ -125,7 +125,7 @@ class Terminal:
             if not self.session.stays:
                 self.asking.dismiss()
             await self.work.abandon()
-            self.window.draft.keep()
+            await self.window.draft.keep(self.work.kept)
             self._scroll.draw()
             loop.set_exception_handler(mishaps)
 
@@ -243,11 +243,13 @@ class Terminal:
 
     # What the work shows
 
+    def write_down(self, line: str, kept: str | None) -> None:
+        """Have the history keep what the person sent, as the session says that it may be kept."""
+        self.window.draft.lines.write_down(self.shorten(line), kept)
+
     def echo(self, line: str) -> None:
         """Draw what the person sent."""
-        shown = self.shorten(line)
-        self.window.draft.lines.write_down(shown)
-        self.renderer.echo(shown)
+        self.renderer.echo(self.shorten(line))
 
     def shorten(self, line: str) -> str:
         """Return the line as it is shown, without what was pasted."""

@@ -83,6 +83,10 @@ class Work(Sender):
         """Stop the running turn or command."""
         self._inbox.stop()
 
+    async def kept(self, text: str) -> str | None:
+        """Return how words that are not sent may be written down; None where the session keeps nothing."""
+        return await self._inbox.kept(text)
+
     async def abandon(self) -> None:
         """Stop everything before the session is closed."""
         await self._inbox.abandon()
@@ -95,12 +99,13 @@ class Work(Sender):
 
     # What the inbox tells
 
-    def take(self, line: InboxLine) -> None:
+    def take(self, line: InboxLine, kept: str | None) -> None:
         """Draw a line that is taken now."""
         from ybs.commands.registry import activity_of
 
         if line is self._inbox.now:
             self._begin()
+        self._front.write_down(line.text, kept)
         if not _is_quiet(line):
             self._front.echo(line.text)
         activity = "running" if line.text.startswith("!") else activity_of(line.text)
@@ -119,8 +124,9 @@ class Work(Sender):
         elif result.plan and result.finished.reason == "done" and not self.has_more:
             await self._front.show_reply(offer_plan())
 
-    def read(self, text: str) -> None:
+    def read(self, text: str, kept: str | None) -> None:
         """Draw words where the running turn has read them."""
+        self._front.write_down(text, kept)
         self._front.echo(text)
 
     def give_back(self, lines: list[InboxLine]) -> None:

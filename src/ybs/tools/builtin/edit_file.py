@@ -11,7 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.lazy import lazy
 from ybs.core.ports import Effect, ToolOutput
 from ybs.core.wording import plural
-from ybs.tools.editing.changes import ChangingTool, FileEdit
+from ybs.tools.editing.changes import ChangingTool, FileEdit, check_text
 from ybs.tools.editing.diff import diff_of
 from ybs.tools.editing.syntax import flaw_made
 from ybs.tools.reading.document import TextFile, is_binary, printable
@@ -55,6 +55,7 @@ class EditFile(ChangingTool):
 
     def change(self, arguments: EditFileArguments) -> FileEdit:
         """Find the place and put the new text there. Raises ToolError unless the place is certain."""
+        check_text(arguments.new_text)
         path, shown = self.target(arguments)
         before = self.before(path, shown)
         if before is None:

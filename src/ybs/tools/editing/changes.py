@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.changes import FileChange
 from ybs.core.errors import ToolError
@@ -112,11 +113,32 @@ class ChangingTool(BuiltInTool):
 
 
 def text_diff(before: bytes | None, after: bytes, shown: str) -> Diff:
-    """Compare what a file holds. A binary one has no lines to show; a text in its place is shown whole."""
+    """Compare what a file holds: its lines, and what tells of no line, so that no change shows nothing.
+
+    A binary one has no lines to show; a text in its place is shown whole.
+    """
     if is_binary(after) or (is_binary(before or b"") and not after):
         return Diff(f"Binary file {shown}: {len(before or b''):,} -> {len(after):,} bytes", 0, 0)
     old = b"" if before is None or is_binary(before) else before
-    return diff_of(TextFile(old).raw, TextFile(after).raw, shown)
+    now, then = TextFile(old), TextFile(after)
+    diff = diff_of(now.raw, then.raw, shown)
+    if after and (form := _form_of(now)) != _form_of(then):
+        note = f"{form} -> {_form_of(then)}"
+    elif before is None or before == after or diff.text:
+        return diff
+    else:
+        note = f"other bytes for the same text: {len(before):,} -> {len(after):,}"
+    head = diff.text or f"--- {shown}\n+++ {shown}"
+    return replace(diff, text=f"{head}\n\\ {note}")
+
+
+def _form_of(file: TextFile) -> str:
+    """Return what a file has besides its text: encoding, byte order mark and line ends."""
+    crlf = len(file.raw) - len(file.text)
+    ends = "" if not crlf else ", Windows line ends"
+    if 0 < crlf < file.text.count("\n"):
+        ends = ", some Windows line ends"
+    return f"{file.encoding}{' with a byte order mark' if file.mark else ''}{ends}"
 
 
 def check_text(text: str) -> None:

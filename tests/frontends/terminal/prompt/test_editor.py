@@ -12,7 +12,6 @@ from fake_session import FakeSession, says
 from hosts import this_host
 from rows import every_row
 from ybs.core.events import TextStreamed
-from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.input import NoEditor, edit, editor_command
 from ybs.frontends.terminal.prompt.paste import Pastes
 from ybs.session.mentions import named_in, paths_in
@@ -167,7 +166,9 @@ async def test_what_a_turn_says_meanwhile_is_drawn_afterwards(editor, tmp_path):
 @pytest.mark.integration
 async def test_incognito_opens_no_editor(editor: Callable[[str], Path]) -> None:
     notes = editor('echo x > "$NOTES"')
-    async with staged(FakeSession(), history=LineHistory(may_write=lambda: False)) as stage:
+    session = FakeSession()
+    session.is_incognito = True
+    async with staged(session) as stage:
         stage.keys("draft" + CTRL_G)
         await stage.sees("no editor while incognito: it would save your prompt in a file")
     assert not os.path.exists(notes)  # noqa: ASYNC240, PTH110 - a test

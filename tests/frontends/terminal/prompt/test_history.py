@@ -24,13 +24,12 @@ from ybs.frontends.terminal.prompt.history import (
     read_entries,
     write_entries,
 )
-from ybs.security.firewall.masking import Firewall
+from ybs.security.incognito import Incognito
 from ybs.session.reply import Reply, TerminalActions
 
 pytestmark = pytest.mark.integration
 
 UP, DOWN, REVERSE, ENTER = "\x1b[A", "\x1b[B", "\x12", "\r"
-SECRET = "sk-proj-" + "aB3xY9" * 8
 
 
 @pytest.fixture
@@ -40,6 +39,14 @@ def path(tmp_path: Path) -> Path:
 
 def texts(path: Path) -> list[str]:
     return [entry.text for entry in read_entries(path)]
+
+
+async def as_typed(text: str) -> str | None:
+    return text
+
+
+def write_down(lines: LineHistory, taken: str) -> None:
+    lines.write_down(taken, taken)
 
 
 def modes_of(*paths: Path) -> list[int]:
@@ -107,9 +114,9 @@ async def test_ctrl_r_searches_back_and_ends_in_the_prompt(path: Path) -> None:
 
 async def test_nothing_typed_in_incognito_is_written_or_found_afterwards(path: Path) -> None:
     write_entries(path, [_Entry(1, "before")], 0)
-    is_incognito = True
-    kept = LineHistory(path, may_write=lambda: not is_incognito)
     session = FakeSession(says("ok"), says("ok"))
+    session.is_incognito = True
+    kept = LineHistory(path, is_incognito=lambda: session.is_incognito)
     async with staged(session, history=kept) as stage:
         await has_loaded(stage)
         stage.keys("hidden")
@@ -119,7 +126,7 @@ async def test_nothing_typed_in_incognito_is_written_or_found_afterwards(path: P
         await stage.sees("› hidden")
         stage.keys(DOWN)
         await stage.until(lambda: stage.terminal.window.draft.text == "")
-        is_incognito = False
+        session.is_incognito = False
         stage.terminal.redraw()
         await stage.settles()
         stage.keys(UP)
@@ -131,19 +138,18 @@ async def test_nothing_typed_in_incognito_is_written_or_found_afterwards(path: P
 
 
 async def test_words_that_wait_behind_incognito_are_never_written(path: Path) -> None:
-    is_incognito, go_on = False, asyncio.Event()
+    go_on = asyncio.Event()
 
     async def waits(_session: FakeSession) -> None:
         await go_on.wait()
 
     class Changing(FakeSession):
         async def handle(self, line: str, images: Any = ()) -> Any:
-            nonlocal is_incognito
-            is_incognito = is_incognito or line == "/incognito"
+            self.is_incognito = self.is_incognito or line == "/incognito"
             return await super().handle(line, images)
 
     session = Changing(waits, says("ok"))
-    kept = LineHistory(path, may_write=lambda: not is_incognito)
+    kept = LineHistory(path, is_incognito=lambda: session.is_incognito)
     async with staged(session, history=kept) as stage:
         await has_loaded(stage)
         stage.keys("first" + ENTER)
@@ -153,7 +159,7 @@ async def test_words_that_wait_behind_incognito_are_never_written(path: Path) ->
             await stage.until(lambda count=count: len(stage.terminal.live.queued) == count)
         go_on.set()
         await stage.until(lambda: session.lines[-1:] == ["my disease"])
-        is_incognito = False
+        session.is_incognito = False
         await stage.until(kept.forget)  # not found afterwards either
         await stage.until(lambda: len(texts(path)) == 2)
     assert texts(path) == ["first", "/incognito"]
@@ -202,7 +208,7 @@ async def test_words_that_were_taken_back_are_not_written_down_whichever_way_the
 
     def take(text: str) -> None:
         draft.text = text
-        kept.write_down(draft.take())
+        write_down(kept, draft.take())
 
     take("typed @mine.py")
     draft.offer("as @mine.py, see @~/private.txt, for how")
@@ -216,7 +222,7 @@ async def test_words_that_were_taken_back_are_not_written_down_whichever_way_the
     take("@b " * 200 + "@~/hidden.txt")
     take("and @mine.py")
     draft.text = "left with '@~/private.txt' in it"
-    draft.keep()
+    await draft.keep(as_typed)
     await asyncio.get_running_loop().shutdown_default_executor()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     assert texts(path) == ["typed @mine.py", "hi there", "and @mine.py"]
@@ -228,19 +234,19 @@ async def test_what_only_words_name_that_came_back_to_the_prompt_is_not_written_
 
     def take(text: str) -> None:
         draft.text = text
-        kept.write_down(draft.take())
+        write_down(kept, draft.take())
 
     take("as @mine.py")
     take("/fix login fails, see @~/private.txt with a token")  # data, as arguments are
     draft.give("Fix this: login fails, see @~/private.txt with a token")  # it was not sent
     draft.delete_before_cursor(len(" with a token"))
-    kept.write_down(draft.take())
+    write_down(kept, draft.take())
     take("typed beside it")
     draft.give("as @mine.py")  # it was typed, and no turn has read it
-    kept.write_down(draft.take())
+    write_down(kept, draft.take())
     draft.text = "half a line"
     draft.give("a line of another terminal: @~/hidden.txt")
-    draft.keep()
+    await draft.keep(as_typed)
     await asyncio.get_running_loop().shutdown_default_executor()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     command = "/fix login fails, see @~/private.txt with a token"
@@ -249,26 +255,20 @@ async def test_what_only_words_name_that_came_back_to_the_prompt_is_not_written_
 
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:
     for is_on in (True, False):
-        environment = SimpleNamespace(
-            incognito=SimpleNamespace(may_write=True), secrets=SimpleNamespace(firewall=Firewall())
-        )
         fake = SimpleNamespace(
             config=Config(ui=UiSettings(history=is_on)),
-            environment=environment,
+            environment=SimpleNamespace(incognito=Incognito()),
             host=this_host(),
             folder=path.parent,
         )
         kept = open_history(cast("Any", fake))
-        kept.remember("x", f"export OPENAI_API_KEY={SECRET}")
-        kept.write_down(f"export OPENAI_API_KEY={SECRET}")
+        kept.remember("x", "x")
+        kept.write_down("x", "x")
         await asyncio.get_running_loop().shutdown_default_executor()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         file = history_file(this_host(), path.parent)
         assert file.is_relative_to(this_host().state_folder)
-        assert file.exists()
-        assert SECRET not in file.read_text()
-        assert len(texts(file)) == 1
-        assert texts(file)[0].startswith("export OPENAI_API_KEY=[")
+        assert texts(file) == ["x"]
 
 
 async def test_a_long_paste_is_written_as_its_mark(path: Path) -> None:
@@ -349,7 +349,7 @@ async def test_words_that_were_taken_back_and_put_aside_are_not_written_down(tmp
     assert draft.text == "see @~/private.txt"
     draft.put_aside()
     assert draft.text == "typed"
-    draft.keep()
+    await draft.keep(as_typed)
     await asyncio.get_running_loop().shutdown_default_executor()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
     kept = (tmp_path / "history").read_text()

@@ -4,7 +4,7 @@ Words that nobody types come in by `give` alone, which notes what only they name
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from prompt_toolkit.buffer import Buffer
 
@@ -59,12 +59,12 @@ class PromptDraft(Buffer):
         text = self.text.strip()
         self.lines.remember(text, self._written(text))
 
-    def keep(self) -> None:
-        """Have the history keep what is typed and what was put aside, for who leaves with it."""
+    async def keep(self, kept: Callable[[str], Awaitable[str | None]]) -> None:
+        """Have the history keep what is typed and what was put aside, for who leaves with it, as `kept` says of each."""
         for text in (self._aside.strip(), self.text.strip()):
             if written := self._written(text):
                 self.lines.remember(text, written)
-                self.lines.write_down(written)
+                self.lines.write_down(written, await kept(written))
 
     def _written(self, text: str) -> str:
         """Return how a text is written down; nothing where it names what only words name that were put here.

@@ -36,20 +36,18 @@ class _Entry(Struct, frozen=True):
 class LineHistory(History):
     """What was typed. Without a `path` it lasts as long as the process.
 
-    `may_write` is asked when a line is sent and when it is taken: it may be meant for the incognito session that
-    begins before. What was typed or taken while it said no is forgotten when it says yes again.
-    `mask` takes secrets out of what is written.
+    What is written down the session says, with the line that it takes: that may be meant for the incognito session that begins
+    before. What was typed or taken in one (`is_incognito`) is forgotten when it has ended.
     """
 
     def __init__(
         self,
         path: Path | None = None,
         *,
-        may_write: Callable[[], bool] = lambda: True,
-        mask: Callable[[str], str] = str,
+        is_incognito: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
-        self._path, self.may_write, self._mask = path, may_write, mask
+        self._path, self._is_incognito = path, is_incognito
         self._unwritten: list[str] = []
         self._due: dict[str, str] = {}
         self._pending: deque[_Entry] = deque()
@@ -73,28 +71,28 @@ class LineHistory(History):
         return [entry.text for entry in reversed(entries)]
 
     def remember(self, text: str, written: str) -> None:
-        """Keep a text. Once it is taken, `written` is written down in its place; nothing where that is empty."""
+        """Keep a text. `written` is how it looks once it is taken; empty, it is never written down."""
         if self._loaded_strings[:1] == [text]:
             return
         self._loaded_strings.insert(0, text)
-        if not self.may_write():
+        if self._is_incognito():
             self._unwritten.append(text)
-        elif written:
+        if written:
             self._due[written] = text
 
-    def write_down(self, taken: str) -> None:
-        """Write down what was remembered and is taken now, alone or as lines among others."""
+    def write_down(self, taken: str, kept: str | None) -> None:
+        """Write down `kept` where what is taken now was remembered, whole or line by line. None: it is incognito."""
         lines = f"\n{taken}\n"
-        for written in [each for each in self._due if f"\n{each}\n" in lines]:
-            text = self._due.pop(written)
-            if self.may_write():
-                self.store_string(written)
-            else:
-                self._unwritten.append(text)
+        parts = [taken] if taken in self._due else [e for e in self._due if f"\n{e}\n" in lines]
+        texts = [self._due.pop(each) for each in parts]
+        if kept is None:
+            self._unwritten += texts
+        elif kept and "\n".join(parts) == taken:  # nothing in it came from elsewhere
+            self.store_string(kept)
 
     def forget(self) -> bool:
         """Forget what was typed in incognito once that has ended; return whether there was something."""
-        if not self._unwritten or not self.may_write():
+        if not self._unwritten or self._is_incognito():
             return False
         gone = set(self._unwritten)
         self._unwritten.clear()
@@ -111,10 +109,7 @@ class LineHistory(History):
     def _write(self) -> None:
         """Write what is due; the order stays, whichever thread comes first."""
         with self._writing:
-            entries: list[_Entry] = []
-            while self._pending:
-                entry = self._pending.popleft()
-                entries.append(_Entry(entry.at, self._mask(entry.text)))
+            entries = [self._pending.popleft() for _ in range(len(self._pending))]
             if entries and self._path is not None:
                 with suppress(YbsError, OSError):  # a home that cannot be written disturbs no work
                     self._count = write_entries(self._path, entries, self._count)
@@ -122,18 +117,8 @@ class LineHistory(History):
 
 def open_history(session: TerminalSession) -> LineHistory:
     """Open the history of the session's project, or one that lasts as long as the process."""
-
-    def may_write() -> bool:
-        return session.environment.incognito.may_write
-
-    def mask(text: str) -> str:
-        findings = session.environment.secrets.firewall.find(text)
-        for finding in reversed(findings):
-            text = f"{text[: finding.start]}[{finding.kind}]{text[finding.end :]}"
-        return text
-
     path = history_file(session.host, session.folder) if session.config.ui.history else None
-    return LineHistory(path, may_write=may_write, mask=mask)
+    return LineHistory(path, is_incognito=lambda: session.environment.incognito.is_on)
 
 
 def history_file(host: Host, folder: Path) -> Path:

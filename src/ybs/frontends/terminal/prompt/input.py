@@ -134,19 +134,16 @@ class Prompt:
 
     def edit(self) -> None:
         """Open the draft in the person's editor."""
-        if self.draft.lines.may_write():
-            self.app.create_background_task(self._edit())
-        else:  # an editor needs a file, and leaves others behind
-            self._desk.hint("no editor while incognito: it would save your prompt in a file")
+        self.app.create_background_task(self._edit())
 
     def paste_image(self) -> None:
         """Attach the image that the clipboard holds, as a path in the draft."""
-        if self.draft.lines.may_write():
-            self.app.create_background_task(self._paste_image())
-        else:  # the image has to stand in a file
-            self._desk.hint("no images from the clipboard while incognito: they would be saved")
+        self.app.create_background_task(self._paste_image())
 
     async def _paste_image(self) -> None:
+        if await self._desk.work.kept("") is None:  # the image has to stand in a file
+            self._desk.hint("no images from the clipboard while incognito: they would be saved")
+            return
         try:
             path = await save_image()
         except NoImage as error:
@@ -242,6 +239,11 @@ class Prompt:
             self.draft.reset(self.draft.document)
 
     async def _edit(self) -> None:
+        if (
+            await self._desk.work.kept("") is None
+        ):  # an editor needs a file, and leaves others behind
+            self._desk.hint("no editor while incognito: it would save your prompt in a file")
+            return
         before = self.draft.text
         try:
             command = editor_command()
