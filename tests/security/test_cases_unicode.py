@@ -172,6 +172,11 @@ def test_u03_a_sign_that_is_not_certain_stays_as_it_is():
     assert unmarked_edit("<U+200B>", "x", "<U+200B>\u200b") == ("<U+200B>", "x")
 
 
+def test_u03_what_stands_behind_a_hidden_character_alone_is_hidden_too():
+    assert printable("\u0600\u200f\u0591\u200f") == "<U+0600 and 3 more>"
+    assert printable("\u05d0\u200f") == "\u05d0\u200f"
+
+
 @pytest.mark.integration
 @given(st.text(st.sampled_from([*"ab ", *HIDDEN[::3], "\U000e0041"]), max_size=30))
 def test_u03_what_was_shown_is_found_again(text: str):

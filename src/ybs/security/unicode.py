@@ -115,7 +115,7 @@ def has_suspects(text: str) -> bool:
         return bool(text.encode().translate(None, _PLAIN))
     if _NOT_PLAIN().search(text) is None:
         return False
-    return bool(_CONTROL().search(text) or next(_hidden(text, _SURROGATES), None))
+    return bool(_CONTROL().search(text) or next(_hidden_once(text, _SURROGATES), None))
 
 
 def hidden_characters(text: str) -> Iterator[str]:
@@ -150,8 +150,27 @@ def _spelled(run: str) -> str:
     return "".join(sign for sign, _ in signs_of(run))
 
 
-def _hidden(text: str, controls: str) -> Iterator[tuple[int, int]]:
-    """Yield where the runs of hidden characters begin and end; what of `controls` is among them."""
+def _hidden(text: str, controls: str) -> list[tuple[int, int]]:
+    """Return where the runs of hidden characters begin and end; what of `controls` is among them.
+
+    A character that is at home behind a hidden one alone is hidden, too.
+    """
+    found, rest = list[tuple[int, int]](), text
+    while more := list(_hidden_once(rest, controls)):
+        found += more
+        pieces, done = list[str](), 0
+        for start, end in more:
+            pieces += rest[done:start], "?" * (end - start)
+            done = end
+        rest = "".join((*pieces, rest[done:]))
+    runs = list[tuple[int, int]]()
+    for start, end in sorted(found):
+        begun = runs.pop()[0] if runs and runs[-1][1] == start else start
+        runs.append((begun, end))
+    return runs
+
+
+def _hidden_once(text: str, controls: str) -> Iterator[tuple[int, int]]:
     if text.isprintable() if text.isascii() else not controls and not _NOT_PLAIN().search(text):
         return
     marks, unknown = _odd_in(text)
