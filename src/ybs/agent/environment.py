@@ -39,6 +39,7 @@ from ybs.tools.workspace import Workspace
 from ybs.trust.project_rules import ProjectRules
 
 if TYPE_CHECKING:
+    from ybs.security.paths.autorun_watch import AutorunWatch
     from ybs.security.policy.bound import Bound
     from ybs.tools.external.catalogue import Catalogue
     from ybs.tools.mcp.servers import Servers
@@ -96,6 +97,7 @@ class _Made(Struct):
     mcp: "Servers | None" = None
     hooks: PersonsHooks | None = None
     checks: tuple[TurnHook, ...] = ()
+    watch: "AutorunWatch | None" = None
     #: Files of the person's that are left out, each in a sentence, and whether they were told.
     left_out: dict[str, bool] = field(default_factory=dict[str, bool])
 
@@ -442,6 +444,20 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
     def has_jobs(self) -> bool:
         """Return whether a command runs in the background."""
         return bool(self.workspace.shells.running_jobs)
+
+    @property
+    def autorun_watch(self) -> "AutorunWatch":
+        """What names to the person which files were left that run or are read later."""
+        if self.made.watch is None:
+            from ybs.security.paths.autorun_watch import AutorunWatch  # with the first command
+
+            self.made.watch = AutorunWatch(self.sandbox, self.roots, self.has_jobs)
+        return self.made.watch
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether anything was started that may have left such files."""
+        return self.made.watch is not None or self.sandbox.has_started_others(since=0)
 
     async def aclose(self) -> None:
         """End what runs in the background, and remove what commands left outside of the project."""

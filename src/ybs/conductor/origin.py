@@ -15,7 +15,6 @@ from ybs.conductor.contents import Contents, look, path_in
 from ybs.core.errors import Refused
 from ybs.core.hooks import CallHook
 from ybs.core.to_its_end import to_its_end
-from ybs.security.paths.autorun_watch import AutorunWatch
 from ybs.security.paths.roots import Roots
 from ybs.security.sandbox.scratch import HeldFolder
 from ybs.tools.searching.ignore import Ignore, ignore_above
@@ -35,7 +34,6 @@ class ParentProject:
         self.environment, self.hooks = environment, environment.around(hooks)
         #: Held while the changes of one sub-agent are merged.
         self.merging = asyncio.Lock()
-        self.watch = AutorunWatch(environment.sandbox, environment.roots, environment.has_jobs)
         in_memory = not environment.incognito.may_write
         self._folder = HeldFolder(environment.host.copies_folder, in_memory=in_memory)
         self._working = asyncio.Lock()

@@ -213,7 +213,9 @@ class Overlay:
         call: ToolCall,
         emit: Emit,
     ) -> Merged:
-        await self._origin.watch.around(partial(taking_over.do, call), emit, who=_MERGE)
+        await self._origin.environment.autorun_watch.around(
+            partial(taking_over.do, call), emit, who=_MERGE
+        )
         for note in taking_over.notes:  # the model reads them in the result
             emit(Noticed(level="warning", text=f"Of what {self.agent} did, {note}."))
         clashes = taking_over.clashes

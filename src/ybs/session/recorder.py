@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ybs.checkpoints.states import Restored
     from ybs.git.committer import Committer
     from ybs.git.consent import CommitWish
-    from ybs.security.paths.autorun_watch import AutorunWatch
     from ybs.session.undoing import Checkpoints
 
 #: An event names so many of the changed paths; the checkpoint has all of them.
@@ -44,7 +43,6 @@ class TurnRecorder(TurnHook):
         self._emit: Emit | None = None
         self._checkpoints: Checkpoints | None = None
         self._committer: Committer | None = None
-        self._autorun_watch: AutorunWatch | None = None
         self._question: asyncio.Future[Answer] | None = None
         self._is_changing = self._has_cleaned = self._has_recovered = False
 
@@ -92,32 +90,14 @@ class TurnRecorder(TurnHook):
             )
         return self._committer
 
-    @property
-    def autorun_watch(self) -> "AutorunWatch":
-        """What names to the person which files commands left that run or are read later."""
-        if self._autorun_watch is None:
-            from ybs.security.paths.autorun_watch import AutorunWatch  # with the first command
-
-            environment = self._environment
-            self._autorun_watch = AutorunWatch(
-                environment.sandbox, environment.roots, environment.has_jobs
-            )
-        return self._autorun_watch
-
     async def restored(self, work: "Callable[[], Awaitable[Restored]]", emit: Emit) -> "Restored":
         """Do an undo or redo, and name the git repositories that it makes. Raises YbsError."""
-        return await self.autorun_watch.around(work, emit, who="An undo or redo")
+        return await self._environment.autorun_watch.around(work, emit, who="An undo or redo")
 
     async def tell_of_others(self, emit: Emit) -> None:
         """Name the files that run or are read later and that jobs, hooks and servers left."""
-        if self._is_watching:
-            await self.autorun_watch.end_turn(emit)
-
-    @property
-    def _is_watching(self) -> bool:
-        """Whether anything was started that may have left such files."""
-        sandbox = self._environment.sandbox
-        return self._autorun_watch is not None or sandbox.has_started_others(since=0)
+        if self._environment.is_watching:
+            await self._environment.autorun_watch.end_turn(emit)
 
     @property
     def roots(self) -> Roots:
@@ -159,7 +139,7 @@ class TurnRecorder(TurnHook):
             return  # no turn: one tool was called alone
         self._begin_changing()
         if effect == "execute":
-            await self.autorun_watch.before(self._emit)
+            await self._environment.autorun_watch.before(self._emit)
         try:
             with self._warming.waiting():
                 await self.committer.begin()
@@ -170,7 +150,7 @@ class TurnRecorder(TurnHook):
         """Keep what a command that the person typed may change. That is their own work, so it is not committed."""
         if self._emit is not None:
             self._begin_changing()
-            await self.autorun_watch.before(self._emit)
+            await self._environment.autorun_watch.before(self._emit)
             await self.checkpoints.before_change("execute", ())
 
     def _begin_changing(self) -> None:
@@ -186,9 +166,9 @@ class TurnRecorder(TurnHook):
             return
         try:
             if effect == "execute":
-                await self.autorun_watch.after(self._emit)
-            elif self._is_watching:
-                self.autorun_watch.accept(paths)
+                await self._environment.autorun_watch.after(self._emit)
+            elif self._environment.is_watching:
+                self._environment.autorun_watch.accept(paths)
         finally:
             await self.checkpoints.after_change()
 

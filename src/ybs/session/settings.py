@@ -1,7 +1,7 @@
 """The settings that a session begins with, read and checked, and the environment of tools without a model."""
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from ybs.trust.settings import load
 
 if TYPE_CHECKING:
     from ybs.agent.user_hooks.hooks import UserHooks
-    from ybs.security.paths.autorun_watch import AutorunWatch
 
 
 def load_settings(options: Options) -> Loaded:
@@ -134,25 +133,19 @@ class _AutorunNotices(TurnHook):
     def __init__(self, environment: ToolEnvironment, emit: Emit) -> None:
         self._environment, self._emit = environment, emit
 
-    @cached_property
-    def _watch(self) -> "AutorunWatch":
-        from ybs.security.paths.autorun_watch import AutorunWatch  # with the first command
-
-        made = self._environment
-        return AutorunWatch(made.sandbox, made.roots, made.has_jobs)
-
     async def before_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Look at what is there before a command, and after a hook or a server."""
         del call, paths
-        await (self._watch.before if effect == "execute" else self._watch.end_turn)(self._emit)
+        watch = self._environment.autorun_watch
+        await (watch.before if effect == "execute" else watch.end_turn)(self._emit)
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Name what a command has left."""
         del call
         if effect == "execute":
-            await self._watch.after(self._emit)
+            await self._environment.autorun_watch.after(self._emit)
         else:
-            self._watch.accept(paths)
+            self._environment.autorun_watch.accept(paths)
 
 
 def _first_lost(roots: Roots, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:

@@ -52,7 +52,7 @@ class AutorunWatch:
     async def before(self, emit: Emit) -> None:
         """Look at what there is, and name what changed since the last look where a job, a hook or a server ran: the person's own work is theirs."""
         if self._had_others:
-            await self._tell_news(emit, who=_BESIDE_JOB if self._had_jobs else _OTHERS)
+            await self._tell_news(emit, who=_BESIDE_JOB if self._had_job else _OTHERS)
         else:
             await self._look(emit)
 
@@ -63,13 +63,17 @@ class AutorunWatch:
     async def around(
         self, work: Callable[[], Awaitable[_Value]], emit: Emit, *, who: str
     ) -> _Value:
-        """Do what writes several files at once, and name the repositories that they make together. The files were judged one by one."""
+        """Do what writes several files at once, and name the repositories that they make together. The files were judged one by one.
+
+        Beside a job all are named: what it wrote meanwhile cannot be told from them.
+        """
         await self.before(emit)
         try:
             return await work()
         finally:
             changes = await self._look(emit)
-            self._tell([each for each in changes if each.is_repository], emit, who=who)
+            told = [each for each in changes if each.is_repository or self._had_job]
+            self._tell(told, emit, who=who)
 
     async def end_turn(self, emit: Emit) -> None:
         """Name what jobs, hooks and servers did since."""
@@ -77,13 +81,18 @@ class AutorunWatch:
             await self.before(emit)
 
     @property
+    def _had_job(self) -> bool:
+        return self._had_jobs or self._has_jobs()
+
+    @property
     def _had_others(self) -> bool:
-        return self._had_jobs or self._sandbox.has_started_others(since=self._known_starts)
+        return self._had_job or self._sandbox.has_started_others(since=self._known_starts)
 
     def accept(self, paths: Iterable[str]) -> None:
-        """Take it that a file tool, whose change was judged, left files as they are."""
-        folder = self._roots.folder
-        self._sandbox.autorun_files.accept(os.path.realpath(folder / path) for path in paths)
+        """Take it that a file tool, whose change was judged, left files as they are: not beside a job, which may have written there since."""
+        folder, files = self._roots.folder, self._sandbox.autorun_files
+        if not self._had_job:
+            files.accept(os.path.realpath(folder / path) for path in paths)
 
     async def _tell_news(self, emit: Emit, *, who: str) -> None:
         self._known_starts = self._sandbox.started_others
