@@ -350,6 +350,7 @@ ybs keeps files as they were before a turn, so that `/undo` brings them back.
   incognito nothing that they change is.
 - `ybs mcp serve` and `ybs tool call` have no `/undo`. They ask about what the undo of a session would not bring back, without reading the files; all else is
   left to who calls them.
+- What you write yourself while a command or a job of the turn runs counts as the turn's own: it is removed unasked, and not brought back.
 - Undo looks at the project again as a command begins. Where only that look fails (the disk fills up in between), the command runs, and you are told afterwards.
 - What a link in the project leads to is not seen where a command writes through that link (`echo > link`).
 - Files that git itself keeps (`.git`, also of a repository within the project) are never part of an undo, and the question leaves them out.
@@ -416,7 +417,8 @@ dangerous read-only, and what a command changed of the rest is named right after
   hook of yours runs from the project (`.venv/bin/ruff`), which a command can make anew
   (`tests/security/test_targets.py`, `tests/security/test_persons.py`, `tests/agent/test_autorun_watch.py`).
 - What a hook, plugin, server or job in the sandbox leaves is named before the next command, at the end of a turn in which such a program ran, and
-  at the end of the session. Left out is only what a file tool wrote, which was asked about (`tests/agent/test_autorun_watch.py`).
+  at the end of the session. Left out is only what a file tool or a merge wrote, which was asked about, and beside a job not even that
+  (`tests/agent/test_autorun_watch.py`).
 - A folder that came with `/add-dir` is looked at from then on (`tests/agent/test_autorun_watch.py`).
 
 ### Not promised: what runs later
@@ -424,6 +426,8 @@ dangerous read-only, and what a command changed of the rest is named right after
 **Files that are not held:**
 
 - A `.git` that is missing can be made; you are told of it.
+- In folders of dependencies and caches (`node_modules`, `vendor`, `.venv`, `.tox`, …; the list is in `src/ybs/security/paths/folder_index.py`) nothing that a
+  command leaves is named. File tools ask there as elsewhere.
 - Not held: what a hook of git's own starts by its text (`exec ./scripts/lint`), what a task of an editor or a manager of hooks starts, what a script that
   `.envrc` runs starts in turn, and `.env` where your own shell reads it in each folder.
 - Of the files that `.envrc` sources, with those that they source in turn, the first hundred are followed.

@@ -43,7 +43,9 @@ def planting(*paths: str, text: str = "evil") -> str:
 
 
 def notices(events: RecordedEvents) -> list[str]:
-    return [each.text for each in events.of(Noticed) if re.match("A (command|hook)", each.text)]
+    return [
+        each.text for each in events.of(Noticed) if re.match("A(n undo| command| hook)", each.text)
+    ]
 
 
 def named_in(text: str) -> set[str]:
@@ -333,6 +335,32 @@ async def test_what_a_job_makes_within_the_turn_is_named_at_its_end(
     (said,) = notices(events)
     assert named_in(said) == {".envrc"}
     assert said.startswith("A command in the background, or somebody else meanwhile, left files")
+
+
+@pytest.mark.parametrize("job", ["", "sleep 60"])
+async def test_nothing_that_is_done_beside_a_job_hides_what_that_may_have_written(
+    open_session: Open, project: Path, monkeypatch: pytest.MonkeyPatch, job: str
+):
+    monkeypatch.setattr("ybs.tools.builtin.run_shell.FIRST_SECONDS", 0.1)
+    script = [call("run_shell", command=job or "true", background=bool(job)), "done"]
+    async with OpenAIServer(script) as server:
+        session, events = open_session(server, mode="bypass", sandbox=True)
+
+        async def write() -> None:
+            (project / ".envrc").write_text("x" * len(events.events))
+
+        async with session:
+            await session.send("start it")
+            watch, count = session.environment.autorun_watch, len(notices(events))
+            await watch.around(write, events, who="An undo or redo")
+            told = [notices(events)[count:]]
+            for tool in ("write_file", "git"):
+                count = len(notices(events))
+                (project / ".envrc").write_text(f"{tool} {job}")
+                watch.accept(tool, [".envrc"])
+                await watch.after(events)
+                told.append(notices(events)[count:])
+    assert [bool(each) for each in told] == ([True] * 3 if job else [False, False, True])
 
 
 def _waits_for(path: Path) -> bool:

@@ -161,14 +161,13 @@ class TurnRecorder(TurnHook):
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Record the changes of a call; changes made after this point do not belong to the turn."""
-        del call
         if self._emit is None:
             return
         try:
             if effect == "execute":
                 await self._environment.autorun_watch.after(self._emit)
             elif self._environment.is_watching:
-                self._environment.autorun_watch.accept(paths)
+                self._environment.autorun_watch.accept(call.name, paths)
         finally:
             await self.checkpoints.after_change()
 

@@ -141,11 +141,10 @@ class _AutorunNotices(TurnHook):
 
     async def after_change(self, call: ToolCall, effect: Effect, paths: Sequence[str]) -> None:
         """Name what a command has left."""
-        del call
         if effect == "execute":
             await self._environment.autorun_watch.after(self._emit)
         else:
-            self._environment.autorun_watch.accept(paths)
+            self._environment.autorun_watch.accept(call.name, paths)
 
 
 def _first_lost(roots: Roots, paths: Iterable[str], *, is_named: bool = False) -> tuple[str, str]:

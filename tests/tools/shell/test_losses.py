@@ -103,6 +103,8 @@ def planted(project: Path) -> Path:
         ("sed -Ei s/a/b/ big.bin", "big.bin"),
         ("rm node_modules/{x,y}", "node_modules holds dependencies"),
         ("HOME=node_modules; rm ~/x", "node_modules: it holds dependencies"),
+        ("d=big; rm $d.bin", "big.bin"),
+        ("d=big; cp a.txt ${d}.bin", "big.bin"),
         ('for f in node_modules/left/*; do echo x >> "$f"; done', "index.js"),
     ],
 )

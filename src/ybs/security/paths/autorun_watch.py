@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ybs.security.sandbox.sandbox import Sandbox
 
 _Value = TypeVar("_Value")
+#: Of the tools that name files those that write what was shown.
+_WRITING = frozenset({"write_file", "edit_file", "delete_file"})
 #: A notice names so many files.
 MOST_NAMED = 200
 #: Who it was: the command that just ended, or who was at work beside one in the background, or without one.
@@ -88,10 +90,10 @@ class AutorunWatch:
     def _had_others(self) -> bool:
         return self._had_job or self._sandbox.has_started_others(since=self._known_starts)
 
-    def accept(self, paths: Iterable[str]) -> None:
+    def accept(self, tool: str, paths: Iterable[str]) -> None:
         """Take it that a file tool, whose change was judged, left files as they are: not beside a job, which may have written there since."""
         folder, files = self._roots.folder, self._sandbox.autorun_files
-        if not self._had_job:
+        if tool in _WRITING and not self._had_job:
             files.accept(os.path.realpath(folder / path) for path in paths)
 
     async def _tell_news(self, emit: Emit, *, who: str) -> None:

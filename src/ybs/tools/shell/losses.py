@@ -52,7 +52,7 @@ def loss(command: str, folder: Path, workspace: Workspace) -> str:
 
 def _writes_somewhere(reading: Reading) -> bool:
     """Return whether it is only known when it runs which file a command writes to."""
-    return any("$" in target for run in reading.runs for target in run.targets)
+    return any("$" in target for run in reading.meant for target in run.targets)
 
 
 def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _named_anywhere(command: str, folder: str, host: Host) -> Iterator[str]:
 def _touched(reading: Reading, folder: str, host: Host) -> Iterator[str]:
     """Yield the paths that commands may remove or overwrite, in each folder that they may run in."""
     folders = [folder]
-    for place, run in enumerate(reading.runs):
+    for place, run in enumerate(reading.meant):
         names = [host.with_home(each) for each in _folders_of(run)]
         there = [os.path.join(each, name) for each in folders for name in names]  # noqa: PTH118 - texts throughout
         there = [each for each in there[:_MOST_FOLDERS] if os.path.isdir(each)]  # noqa: PTH112 - texts throughout
