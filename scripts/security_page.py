@@ -416,8 +416,8 @@ dangerous read-only, and what a command changed of the rest is named right after
 - The same goes for a name in your `PATH` that hides a program (`bin/git`), and for files of an environment that `.envrc` sources (`.venv/bin/activate`) or a
   hook of yours runs from the project (`.venv/bin/ruff`), which a command can make anew
   (`tests/security/test_targets.py`, `tests/security/test_persons.py`, `tests/agent/test_autorun_watch.py`).
-- What a hook, plugin, server or job in the sandbox leaves is named before the next command, at the end of a turn in which such a program ran, and
-  at the end of the session. Left out is only what a file tool or a merge wrote, which was asked about, and beside a job not even that
+- What a hook, plugin, server or job in the sandbox leaves is named before the next command, at the end of a turn in which it ran, and
+  at the end of the session. Left out is what a file tool or a merge wrote and was asked about, but not beside a job
   (`tests/agent/test_autorun_watch.py`).
 - A folder that came with `/add-dir` is looked at from then on (`tests/agent/test_autorun_watch.py`).
 
