@@ -89,9 +89,9 @@ async def test_status_says_where_things_stand(project: Path, home: Path):
     )
     usage = Usage(input_tokens=1200, output_tokens=34, cached_tokens=800, cost_usd=0.01234)
     session.usage = usage
-    (project / ".git").mkdir()
     for name in ("objects", "refs"):
-        (project / ".git" / name).mkdir(parents=True, exist_ok=True)
+        (project / ".git" / name).mkdir(parents=True)
+    (project / ".git" / "config").touch()
     (project / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
     lines = (await text_of(session, "/status")).splitlines()
     assert "  model    127.0.0.1:9 m" in lines
