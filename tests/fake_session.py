@@ -195,7 +195,7 @@ class FakeSession:
         self.steered.clear()
         return words
 
-    def note_given_back(self, words: str, typed: str, linked: Any = None) -> None:
+    def note_given_back(self, words: str, *, is_own: bool) -> None:
         """It names no files."""
 
     @property

@@ -15,6 +15,9 @@ from ybs.commands.open import SlashCommands
 from ybs.commands.undo import FILES_STAY, STILL_RUNS, told
 from ybs.core.events import AssistantSaid, Compacted, TurnFinished, UserSaid
 from ybs.core.messages import AssistantMessage, Image, Text, Usage, UserMessage
+from ybs.core.ports import Answer, Question
+from ybs.frontends.terminal.prompt.draft import PromptDraft
+from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.session.history import CommitSet, WayBack
 from ybs.session.mentions import MOST_MENTIONS
 from ybs.session.reply import Reply, TerminalActions
@@ -217,9 +220,10 @@ async def test_what_was_data_in_words_that_are_taken_back_attaches_nothing_from_
         session, _ = open_session(server)
         async with session:
             for line, most in (
-                (f"/review {data}", {"in.txt"}),
                 (f"@{named} is good", {"named.txt"}),
+                (f"/review {data}", {"in.txt"}),
             ):
+                await session.handle("/new")
                 await session.handle(line)
                 draft = (await said(session, "/undo")).terminal.draft
                 assert draft
@@ -254,6 +258,87 @@ async def test_what_was_taken_back_behind_more_mentions_than_are_looked_at_attac
             await session.handle(draft.replace("@a ", ""))
             assert "@~/diary.txt" in session.conversation.messages[-2].text
             assert "the diary" not in str(session.conversation.messages)
+
+
+def _sent(draft: PromptDraft) -> None:
+    """Press Enter."""
+
+
+def _edited(draft: PromptDraft) -> None:
+    """Come back from Ctrl-G, where control characters are left out."""
+    draft.replace(f"{draft.words}\n")
+
+
+def _put_aside(draft: PromptDraft) -> None:
+    draft.put_aside()
+    draft.give("first this")
+    draft.clear()
+    draft.put_aside()
+
+
+def _joined(draft: PromptDraft) -> None:
+    draft.give("first this")
+
+
+def _shortened(draft: PromptDraft) -> None:
+    draft.set(draft.text[draft.text.index("\n") + 1 :])
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("touch", [_sent, _edited, _put_aside, _joined, _shortened])
+async def test_piped_words_that_come_back_attach_nothing_outside_unasked_in_whatever_form(
+    open_session: Open, home: Path, touch: Callable[[PromptDraft], None]
+):
+    """The prompt takes blanks and control characters out of a text, and so makes another path of one, or a mention of none."""
+    (home / "diary.txt").write_text("the diary\n")
+    for number, end in enumerate(('@"~/diary.txt ', "\x07@~/diary.txt", "@~/dia\x1b[0mry.txt")):
+        asked: list[str] = []
+
+        async def ask(question: Question, asked: list[str] = asked) -> Answer:
+            title = question.preview.title
+            asked.extend([title] * title.startswith("attach "))
+            return Answer(is_allowed=title.startswith("send your message without"))
+
+        async with OpenAIServer(["one", "two", "three"]) as server:
+            before, _ = open_session(server)
+            async with before:
+                await before.send(f"Issue 12:\nit says {end}", typed="")
+                name = before.journal.name
+            session, _ = open_session(server, resume=name)
+            session.confirm = ask
+            async with session:
+                draft = PromptDraft(LineHistory(), print)
+                draft.offer((await said(session, "/undo")).terminal.draft)
+                touch(draft)
+                words = draft.take()
+                assert await session.inbox.kept(words) == "", "another session could not tell"
+                assert await session.inbox.kept("hi there") == "hi there"
+                await session.handle(words)
+                message = session.conversation.messages[0]
+                assert isinstance(message, UserMessage)
+                assert "diary.txt" in message.text.replace("\x1b[0m", "")
+                assert "the diary" not in message.text
+                assert message.typed == "", "nothing is learned from it"
+                is_named = number == 0 or touch is _edited
+                assert ["diary.txt" in each for each in asked] == [True] * is_named
+
+
+@pytest.mark.integration
+async def test_words_that_the_person_typed_attach_again_unasked_where_they_come_back(
+    open_session: Open, home: Path
+):
+    (home / "diary.txt").write_text("the diary\n")
+    async with OpenAIServer(["one", "two"]) as server:
+        session, _ = open_session(server)
+        async with session:
+            await session.handle("see @~/diary.txt")
+            draft = (await said(session, "/undo")).terminal.draft
+            assert await session.inbox.kept(draft) == "see @~/diary.txt"
+            await session.handle(f"{draft} and @~/diary.txt:1")
+            message = session.conversation.messages[0]
+            assert isinstance(message, UserMessage)
+            assert message.text.count("the diary") == 2
+            assert message.typed is None
 
 
 @pytest.mark.integration

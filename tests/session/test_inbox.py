@@ -244,6 +244,8 @@ async def test_what_goes_back_is_no_command_and_names_no_more_than_the_person_ty
         assert one.back == ["(pasted)\n!touch ran"]
         model.may.set()
         inbox.submit(one.line(f"look\n@{outside}"))  # as it was put into the prompt
+        await until(lambda: session.state.questions)
+        inbox.stop()
         await until(lambda: not inbox.is_busy)
         assert "the diary" not in str(session.conversation.messages)
 

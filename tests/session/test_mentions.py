@@ -363,30 +363,30 @@ async def test_a_question_about_a_long_name_says_that_it_is_cut_and_shows_all_of
     assert question.preview.body == str(file)
 
 
-async def test_what_was_asked_about_is_asked_about_again_where_the_words_come_back(desk, home):
+async def test_once_words_of_others_came_back_all_outside_is_asked_about(desk, home):
     for name in ("notes.md", "other.md"):
         (home / name).write_text("a note\n")
     shot = home / "shot.png"
     shot.write_bytes(png())
-    composer = Composer(lambda _: desk.attacher, desk.tell)
-    long = "one of many lines\n" * 12 + f"see @~/notes.md {shot}"
-    await composer.compose(long)
-    composer.note_given_back(long)
-    for words, attached in (
-        ("see @~/notes.md:1.", 0),
-        (f"and {shot} of @~/other.md", 1),
-        (long, 0),
-    ):
+
+    async def asked_about(words: str, linked: Collection[str] | None = None) -> int:
         desk.asked.clear()
-        sent = await composer.compose(words)
-        assert len(sent.content) == 1 + attached
-        (question,) = desk.asked
-        assert "other.md" not in question.preview.title
-    unsent = "more\n" * 12 + "@~/other.md"
-    composer.note_given_back(unsent, unsent)
-    desk.asked.clear()
-    await composer.compose("see @~/other.md")
-    assert len(desk.asked) == 1
+        sent = await composer.compose(words, words if linked else None, linked=linked)
+        assert "a note" not in sent.text or not desk.asked
+        return len(desk.asked)
+
+    long = "one of many lines\n" * 12 + f"see @~/notes.md {shot}"
+    for words, is_own in ((long, None), ("see @~/notes.md", False), (long, True)):
+        composer = Composer(lambda _: desk.attacher, desk.tell)
+        await composer.compose(words)
+        composer.note_given_back("no path in it", is_own=False)
+        composer.note_given_back("see @~/notes.md", is_own=True)
+        assert await asked_about("see @~/notes.md") == 0
+        composer.note_given_back(words, is_own=is_own)
+        for again in ("see @~/notes.md:1.", f"and {shot} of it", "see @~/other.md", long):
+            assert await asked_about(again) == 1
+        assert await asked_about("see @src/cart.py:7") == 0
+        assert await asked_about("see @~/other.md", {"~/other.md"}) == 0
 
 
 async def test_of_very_many_files_outside_one_question_names_all(desk, home):

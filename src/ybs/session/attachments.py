@@ -52,8 +52,8 @@ _PRIVATE_KEY = "[ybs:secret:private-key#"
 
 #: Why the person is asked about what it is not sure that they named.
 UNSURE = (
-    "it lies outside of the project, and stands in a long text or a text of your editor, "
-    "which others may have written"
+    "it lies outside of the project, and others may have named it: in a long text, in one of your "
+    "editor, or in one that was put back into your prompt"
 )
 #: Why the person is asked about a link that they named.
 LINK = "it is a link in the project that leads out of it"
@@ -148,12 +148,6 @@ class Attacher:
             await self._confirm(failures)
         if names:
             self._say("info", f"Attached: {', '.join(names)}")
-        if finder.passed_over:
-            shown = ", ".join(_short(each) for each in finder.passed_over[:_MOST_MISSING])
-            text = (
-                f"Not attached, as you had not typed it in the message that was taken back: {shown}"
-            )
-            self._say("info", text)
         for failure in failures:
             self._say("warning", f"Not attached: {failure.message}", failure.remedies)
         return parts
@@ -188,9 +182,9 @@ class Attacher:
         """Return the resources that words name: those that the person meant for sure, and others."""
         if self._resources is None:
             return [], []
-        own = [each for each in named.mentions if not each.is_given_back]
-        found = self._resources.named_in([each for each in own if named.is_sure(each)])
-        rest = self._resources.named_in([each for each in own if not named.is_sure(each)])
+        mentions = named.mentions
+        found = self._resources.named_in([each for each in mentions if named.is_sure(each)])
+        rest = self._resources.named_in([each for each in mentions if not named.is_sure(each)])
         return found, [each for each in rest if each not in found]
 
     async def _attach_resources(
@@ -226,7 +220,7 @@ class Attacher:
         answer = await self._ask(_question(title, body=body, warnings=(UNSURE,)))
         if not answer.is_allowed:
             why = "Not attached, as others may have named it and it lies outside of the project"
-            way = "To attach it, name it in a short message, or link it in your editor"
+            way = "To attach it, say yes, name it in a short message, or link it in your editor"
             self._say("warning" if answer.is_unattended else "info", f"{why}: {shown}. {way}.")
         return answer.is_allowed
 
@@ -327,8 +321,6 @@ class AttachmentFinder:
         self.problems: list[Failure] = []
         #: What lies outside, and may have been named by others.
         self.unsure: list[Target] = []
-        #: What lies outside, and stood in words that were taken back: it was not meant there, and is not now.
-        self.passed_over: list[str] = []
         #: What was mentioned as a path is, and leads nowhere.
         self.missing: list[str] = []
 
@@ -359,9 +351,6 @@ class AttachmentFinder:
                 return None
             except ToolError:
                 continue  # no path at all
-            if mention.is_given_back and (doubt or not self._roots.holds(path)):
-                self.passed_over += [f"@{shown_name(name)}"] * self._exists(str(path))
-                return None
             if self._exists(str(path)) and not (reading.first and path.is_dir()):
                 if is_picture_name(name) and not reading.first and not self._roots.holds(path):
                     return Target(path, is_picture=True, doubt=doubt)

@@ -14,15 +14,7 @@ from ybs.core.events import Emit, Event, Noticed
 from ybs.core.messages import Image, Text, UserMessage
 from ybs.guards.steering import Steering
 from ybs.session.injection import NO_COMMAND
-from ybs.session.mentions import (
-    NOTHING,
-    NamedInWords,
-    given_back,
-    named_in,
-    named_in_said,
-    paths_in,
-    with_unsure,
-)
+from ybs.session.mentions import NOTHING, NamedInWords, is_long, may_name, named_in_said
 from ybs.session.reply import NotSent
 
 if TYPE_CHECKING:
@@ -34,11 +26,11 @@ MOST_HEARD = 500
 
 
 class Heard(Struct, frozen=True):
-    """When the person said something, by the clock that never goes back, and what they named; `is_meanwhile`: while a turn ran."""
+    """When the person said something, by the clock that never goes back; `is_own`: they typed all of it, `is_meanwhile`: while a turn ran."""
 
     message: UserMessage
     at_seconds: float
-    named: NamedInWords
+    is_own: bool
     is_meanwhile: bool = False
 
 
@@ -56,10 +48,8 @@ class Composer:
         self.steering = Steering(self.compose_meanwhile, self.tell_news)
         #: What the person said, the oldest first.
         self.heard: deque[Heard] = deque(maxlen=MOST_HEARD)
-        #: Paths that stood in words which were taken back, and that the person had not named: what a command printed, or a paste.
-        self.given_back = set[str]()
-        #: Those that the person was asked about, or would have been, since it was not sure that they meant them.
-        self.unsure = set[str]()
+        #: Whether words that others may have written went back into the prompt. They can stand in whatever comes from there, in any form.
+        self.has_given_back = False
         self._news: list[Event] = []
         self._names_files = True
         #: Goes with the next words: what commands printed that the person typed.
@@ -79,14 +69,18 @@ class Composer:
     ) -> UserMessage:
         """Make a message. `typed` is the part of the words in which files are looked for, if not in all, `linked` the paths of links in it."""
         named = self._named(words if typed is None else typed, linked)
-        return await self.compose_naming(UserMessage.of(words, *images, typed=typed), named)
+        typed = typed if linked is not None else self._surely(typed)  # no prompt of ybs
+        message = UserMessage.of(words, *images, typed=typed)
+        return await self.compose_naming(message, named, is_own=typed is None)
 
-    async def compose_naming(self, message: UserMessage, named: NamedInWords) -> UserMessage:
-        """Make a message of words in which nothing is looked for; `named` is what goes with them."""
+    async def compose_naming(
+        self, message: UserMessage, named: NamedInWords, *, is_own: bool = False
+    ) -> UserMessage:
+        """Make a message of words in which nothing is looked for; `named` is what goes with them, `is_own` as in `Heard`."""
         message = await self._with_files(message, named, self._tell)
         message = replace(message, content=(*message.content, *self.waiting))
         self.waiting.clear()
-        self.heard.append(Heard(message, monotonic(), named))
+        self.heard.append(Heard(message, monotonic(), is_own))
         return message
 
     async def compose_meanwhile(self, words: str, typed: str | None) -> UserMessage | None:
@@ -94,14 +88,13 @@ class Composer:
         self._news.clear()
         try:
             named = self._named(words if typed is None else typed)
-            message = await self._with_files(
-                UserMessage.of(words, typed=typed), named, self._news.append
-            )
+            message = UserMessage.of(words, typed=self._surely(typed))
+            message = await self._with_files(message, named, self._news.append)
         except NotSent as error:
             notice = Noticed(level="warning", text=str(error), remedies=error.remedies)
             self._tell(notice)
             return None
-        self.heard.append(Heard(message, monotonic(), named, is_meanwhile=True))
+        self.heard.append(Heard(message, monotonic(), message.typed is None, is_meanwhile=True))
         try:
             return message if self.hooks is None else await self.hooks.submitted(message)
         except YbsError as error:
@@ -114,29 +107,29 @@ class Composer:
             self._tell(event)
         self._news.clear()
 
-    def note_given_back(
-        self, words: str, typed: str | None = None, linked: Collection[str] | None = None
-    ) -> None:
-        """Note that words go back into the prompt: sent again, they name no more than the person did, and what was asked about is so again.
-
-        Those of a message that was not sent name what their `typed` part names; `linked` as in `compose`.
-        """
+    def note_given_back(self, words: str, *, is_own: bool | None = None) -> None:
+        """Note that words go back into the prompt; `is_own`: the person typed them all (None: where they were heard so)."""
         words = words.removeprefix(NO_COMMAND)
-        said = (each.named for each in reversed(self.heard) if each.message.words == words)
-        named = next(said, NOTHING) if typed is None else named_in_said(typed, linked)
-        self.unsure |= {path for path in paths_in(named) if not named.is_sure(path)}
-        # All of them: the person may delete those before one that was not looked at.
-        self.given_back |= paths_in(named_in(words, most=None)) - paths_in(named)
+        if is_own is None:
+            is_own = any(each.is_own and each.message.words == words for each in self.heard)
+        self.has_given_back |= may_name(words) and (is_long(words) or not is_own)
+
+    def take_over(self, *, has_given_back: bool) -> None:
+        """Go on with the prompts of another composer."""
+        self.has_given_back |= has_given_back
 
     def name_no_files(self) -> None:
         """Look for files in no words from now on."""
         self._names_files = False
 
     def _named(self, words: str, linked: Collection[str] | None = None) -> NamedInWords:
-        named = named_in_said(words, linked) if self._names_files else NOTHING
-        if self.unsure and named.anywhere is None:
-            named = with_unsure(named, self.unsure)
-        return given_back(named, self.given_back) if self.given_back else named
+        if not self._names_files:
+            return NOTHING
+        return named_in_said(words, () if self.has_given_back and linked is None else linked)
+
+    def _surely(self, typed: str | None) -> str | None:
+        """Return what the person typed, as far as it is sure."""
+        return "" if self.has_given_back else typed
 
     async def _with_files(
         self, message: UserMessage, named: NamedInWords, tell: Emit

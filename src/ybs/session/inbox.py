@@ -50,10 +50,8 @@ class Taking(Protocol):
         """Return all words that a turn did not read before it ended, and forget them."""
         ...
 
-    def note_given_back(
-        self, words: str, typed: str, linked: Collection[str] | None = None
-    ) -> None:
-        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else; `linked` as in `send`."""
+    def note_given_back(self, words: str, *, is_own: bool) -> None:
+        """Note that unsent words go back into a prompt; `is_own`: the person typed them all."""
         ...
 
     def cancel(self) -> bool:
@@ -61,7 +59,7 @@ class Taking(Protocol):
         ...
 
     def kept(self, text: str) -> str | None:
-        """Return a text as it may be written down outside of the session: without secrets, and None in incognito."""
+        """Return a text as it may be written down outside of the session, without secrets; None in incognito, empty where it may be others'."""
         ...
 
     async def send(
@@ -490,8 +488,8 @@ class Inbox:
         self._tell()
 
     def _note_back(self, line: InboxLine) -> None:
-        if line.typed is not None:
-            self._session.note_given_back(line.text, line.typed, line.linked)
+        is_own = line.typed_part == line.text and line.linked is None
+        self._session.note_given_back(line.text, is_own=is_own)
 
     def _kept(self, line: InboxLine) -> str | None:
         return self._session.kept(line.typed_part)

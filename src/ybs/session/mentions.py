@@ -57,13 +57,11 @@ class MentionReading(Struct, frozen=True):
 class Mention(Struct, frozen=True):
     """What is to be attached: the ways to read it, the likeliest first.
 
-    `is_confined`: the person did not write it, so it means nothing outside of the folders that tools may read. `is_given_back`: it stood
-    in words that were taken back and was not meant there, so it does not either.
+    `is_confined`: the person did not write it, so it means nothing outside of the folders that tools may read.
     """
 
     readings: tuple[MentionReading, ...]
     is_confined: bool = False
-    is_given_back: bool = False
 
 
 class NamedInWords(Struct, frozen=True):
@@ -93,28 +91,13 @@ def is_long(text: str) -> bool:
 
 def paths_in(named: NamedInWords) -> set[str]:
     """Return the paths that the person named."""
-    own = [each for each in named.mentions if not each.is_confined and not each.is_given_back]
+    own = [each for each in named.mentions if not each.is_confined]
     return {each.path for mention in own for each in mention.readings} | {*named.pictures}
 
 
-def given_back(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
-    """Return what words name, with these paths marked as ones that only stood in words that were taken back."""
-    mentions = [
-        replace(each, is_given_back=any(reading.path in paths for reading in each.readings))
-        for each in named.mentions
-    ]
-    back = [each for each in named.pictures if each in paths]
-    mentions += [Mention((MentionReading(each),), is_given_back=True) for each in back]
-    pictures = tuple(each for each in named.pictures if each not in back)
-    return replace(named, mentions=tuple(mentions), pictures=pictures)
-
-
-def with_unsure(named: NamedInWords, paths: Collection[str]) -> NamedInWords:
-    """Return what words name, of which it is sure what has nothing to do with these paths."""
-    read = [[reading.path for reading in each.readings] for each in named.mentions]
-    read += [[each] for each in named.pictures]
-    sure = (path for each in read if not set(paths).intersection(each) for path in each)
-    return replace(named, anywhere=frozenset(sure))
+def may_name(text: str) -> bool:
+    """Return whether a text could name a file or a picture, with whatever is taken out of it."""
+    return "@" in text or "/" in text
 
 
 def named_in_said(words: str, linked: Collection[str] | None = None) -> NamedInWords:
@@ -125,14 +108,14 @@ def named_in_said(words: str, linked: Collection[str] | None = None) -> NamedInW
     return replace(named, anywhere=frozenset(linked or ()))
 
 
-def named_in(words: str, *, most: int | None = MOST_MENTIONS) -> NamedInWords:
-    """Return the files and pictures that the person's words name, at most so many (None: all)."""
+def named_in(words: str) -> NamedInWords:
+    """Return the files and pictures that the person's words name, those that are looked at."""
     has_pictures = "/" in words and any(word.startswith(_BEGINNINGS) for word in words.split())
     if "@" not in words and not has_pictures:
         return NOTHING
     expression = _NAMED if has_pictures else _MENTION
     named = (each for each in expression().finditer(words) if any(each.groups()))
-    found = list(islice(named, most))
+    found = list(islice(named, MOST_MENTIONS))
     mentions = [Mention(_readings_of(each)) for each in found if each[0][:1] == "@"]
     pictures = [_path_of(*each.groups()[3:]) for each in found if each[0][:1] != "@"]
     return NamedInWords(tuple(mentions), tuple(pictures))

@@ -36,6 +36,7 @@ from ybs.session.inbox import Inbox
 from ybs.session.injection import as_typed, is_command
 from ybs.session.journal import PASSING
 from ybs.session.main_agent import SessionPorts
+from ybs.session.mentions import may_name
 from ybs.session.options import Options
 from ybs.session.own_commands import OwnCommands, RunOwn
 from ybs.session.parts import SessionParts
@@ -309,9 +310,14 @@ class Session:
         return self.parts.main.delegating.cancel() | self.running.cancel()
 
     def kept(self, text: str) -> str | None:
-        """Return a text as it may be written down outside of the session: without secrets, and None in incognito."""
-        environment = self.environment
-        return environment.secrets.kept(text) if environment.incognito.may_write else None
+        """Return a text as it may be written down outside of the session, without secrets; None in incognito.
+
+        It is empty where others may have named a file in it: no other session could tell.
+        """
+        if not self.environment.incognito.may_write:
+            return None
+        is_of_others = self.parts.composer.has_given_back and may_name(text)
+        return "" if is_of_others else self.environment.secrets.kept(text)
 
     def steer(self, text: str, *, typed: str | None = None) -> bool:
         """Give words to the running turn, which reads them at its next step; return whether one runs.
@@ -331,11 +337,9 @@ class Session:
         """Return all words that a turn did not read before it ended, and forget them."""
         return self.parts.composer.steering.take_all()
 
-    def note_given_back(
-        self, words: str, typed: str, linked: Collection[str] | None = None
-    ) -> None:
-        """Note that unsent words go back to be typed again: they name what the typed part names, and nothing else; `linked` as in `send`."""
-        self.parts.composer.note_given_back(words, typed, linked)
+    def note_given_back(self, words: str, *, is_own: bool) -> None:
+        """Note that unsent words go back into a prompt; `is_own`: the person typed them all."""
+        self.parts.composer.note_given_back(words, is_own=is_own)
 
     @property
     def unread_count(self) -> int:
@@ -455,8 +459,7 @@ class Session:
             await old.main.delegating.aclose()  # what sub-agents tell is of the old conversation
             before = old.environment.workspace
             parts.environment.workspace.began(before.since_ns, before.repository)
-            parts.composer.given_back.update(old.composer.given_back)
-            parts.composer.unsure.update(old.composer.unsure)
+            parts.composer.take_over(has_given_back=old.composer.has_given_back)
             if old.loaded.config.safety.mode == loaded.config.safety.mode:
                 parts.environment.policy.mode = self.mode
             if is_fork:

@@ -165,6 +165,17 @@ async def test_what_was_changed_in_a_session_bounds_it_and_can_be_changed_again(
         assert safety.deny == ()
 
 
+async def test_words_of_others_in_a_clients_prompt_are_not_forgotten(project: Path):
+    options = options_of(project)
+    async with Session(options) as session:
+        session.parts.composer.note_given_back("see @~/diary.txt", is_own=False)
+        kept = bounds_of(session)
+    async with Session(bounded(options, kept)) as session:
+        hold(session, kept)
+        assert session.kept("see @~/diary.txt") == ""
+        assert session.parts.composer.has_given_back
+
+
 async def test_settings_that_became_stricter_hold_behind_an_option(loose: Options):
     options = replace(loose, overrides={"safety.mode": "bypass"})
     then = settings_of(options)

@@ -431,16 +431,21 @@ async def test_words_that_a_way_back_put_into_the_page_name_no_more_after_a_rest
     """Nothing of the server's own says any more that the person never typed them."""
     outside = tmp_path / "diary.txt"
     outside.write_text("the diary")
-    words = f"see @{outside} now"
+    words = f'see @"{outside} '
     made = site("one", "two")
     async with made.entered() as browser:
         followed = await opened(made, browser)
         path = f"/api/sessions/{followed.session.id}/lines"
-        await browser.post(path, json={"text": f"{words} please", "given": words})
+        await browser.post(path, json={"text": words.strip(), "given": words})
+        await until(lambda: followed.session.questions.open != ())
+        question = followed.session.questions.open[0].id
+        body = {"question": question, "key": "n"}
+        await browser.post(path.replace("lines", "answer"), json=body)
+        await until(lambda: len(followed.session.conversation.messages) == 2)
         await until(lambda: followed.session.inbox.now is None)
         assert "the diary" not in str(followed.session.conversation.messages)
-        followed.session.parts.composer.given_back.clear()
-        await browser.post(path, json={"text": words})
+        followed.session.parts.composer.has_given_back = False
+        await browser.post(path, json={"text": words.strip()})
         await until(lambda: "the diary" in str(followed.session.conversation.messages))
 
 

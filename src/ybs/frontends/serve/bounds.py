@@ -66,6 +66,8 @@ _LIVE: Final = frozenset(
     for name in ("mode", "sandbox_enabled", "ask_before_edits", "allow", "ask", "deny")
 )
 _FOLDERS: Final = "folders"
+#: Whether a prompt may hold words of others.
+_GIVEN_BACK: Final = "given_back"
 
 
 def strictest(then: SafetySettings, now: SafetySettings) -> SafetySettings:
@@ -82,7 +84,8 @@ def bounds_of(session: Session) -> dict[str, Any]:
     folders = [*map(str, environment.roots.folders)]
     alone = bool(config.llm.endpoint) and not is_named_at_address(config)
     places = [key for key in _PLACES if not (alone and key == "llm.provider")]
-    return {_FOLDERS: folders, **{key: _at(config, key) for key in (*_RULES, *places)}}
+    held = {_FOLDERS: folders, _GIVEN_BACK: session.parts.composer.has_given_back}
+    return held | {key: _at(config, key) for key in (*_RULES, *places)}
 
 
 def settings_of(options: Options) -> dict[str, Any]:
@@ -121,6 +124,7 @@ def hold(session: Session, bounds: Mapping[str, Any]) -> None:
     safety = {key.removeprefix("safety."): bounds[key] for key in bounds.keys() & _LIVE}
     then = msgspec.convert({**safety, "sandbox_network": True}, decodable(SafetySettings))
     hold_to(session.environment, then)
+    session.parts.composer.take_over(has_given_back=bool(bounds.get(_GIVEN_BACK)))
 
 
 def _at(config: Any, key: str) -> Any:

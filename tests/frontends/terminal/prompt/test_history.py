@@ -15,7 +15,6 @@ from fake_session import FakeSession, hangs, says
 from hosts import this_host
 from ybs.config.schema import Config, UiSettings
 from ybs.frontends.terminal.prompt import history
-from ybs.frontends.terminal.prompt.draft import PromptDraft
 from ybs.frontends.terminal.prompt.history import (
     LineHistory,
     _Entry,
@@ -181,9 +180,14 @@ async def test_a_line_is_written_when_it_is_taken_and_not_when_it_comes_back(pat
     assert texts(path) == ["first", "given back later"]
 
 
-async def test_words_that_a_way_back_put_into_the_prompt_are_not_written(path: Path) -> None:
+async def test_what_the_session_says_may_be_of_others_is_not_written_down(path: Path) -> None:
     """What was piped in comes back by /rewind, and another session could not tell that the person never typed its `@path`."""
-    session = FakeSession(says("ok"))
+
+    class Doubtful(FakeSession):
+        def kept(self, text: str) -> str | None:
+            return "" if "@" in text else text
+
+    session = Doubtful(says("ok"))
     session.replies["/rewind 1"] = Reply(
         text="Went back.", terminal=TerminalActions(draft="see @/home/ada/diary now")
     )
@@ -197,60 +201,8 @@ async def test_words_that_a_way_back_put_into_the_prompt_are_not_written(path: P
         await stage.settles()
         stage.keys("mine" + ENTER)
         await stage.until(lambda: "mine" in texts(path))
+        stage.keys("@left \x13@typed")  # Ctrl-S puts it aside
     assert texts(path) == ["/rewind 1", "mine"]
-
-
-async def test_words_that_were_taken_back_are_not_written_down_whichever_way_they_come_again(
-    path: Path,
-) -> None:
-    kept = LineHistory(path)
-    draft = PromptDraft(kept, lambda words: None)
-
-    def take(text: str) -> None:
-        draft.text = text
-        write_down(kept, draft.take())
-
-    take("typed @mine.py")
-    draft.offer("as @mine.py, see @~/private.txt, for how")
-    draft.clear()
-    take("hi there")
-    take("as @mine.py, see @~/private.txt, for how")  # Up brings it back
-    take("the end of it: @~/private.txt!")
-    draft.offer("@a " * 200 + "@~/hidden.txt")  # behind more than a message attaches
-    draft.clear()
-    take("@~/hidden.txt")
-    take("@b " * 200 + "@~/hidden.txt")
-    take("and @mine.py")
-    draft.text = "left with '@~/private.txt' in it"
-    await draft.keep(as_typed)
-    await asyncio.get_running_loop().shutdown_default_executor()
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    assert texts(path) == ["typed @mine.py", "hi there", "and @mine.py"]
-
-
-async def test_what_only_words_name_that_came_back_to_the_prompt_is_not_written_down(path: Path):
-    kept = LineHistory(path)
-    draft = PromptDraft(kept, lambda words: None)
-
-    def take(text: str) -> None:
-        draft.text = text
-        write_down(kept, draft.take())
-
-    take("as @mine.py")
-    take("/fix login fails, see @~/private.txt with a token")  # data, as arguments are
-    draft.give("Fix this: login fails, see @~/private.txt with a token")  # it was not sent
-    draft.delete_before_cursor(len(" with a token"))
-    write_down(kept, draft.take())
-    take("typed beside it")
-    draft.give("as @mine.py")  # it was typed, and no turn has read it
-    write_down(kept, draft.take())
-    draft.text = "half a line"
-    draft.give("a line of another terminal: @~/hidden.txt")
-    await draft.keep(as_typed)
-    await asyncio.get_running_loop().shutdown_default_executor()
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    command = "/fix login fails, see @~/private.txt with a token"
-    assert texts(path) == ["as @mine.py", command, "typed beside it", "as @mine.py"]
 
 
 async def test_no_history_is_written_or_read_where_it_is_switched_off(path: Path) -> None:
@@ -338,20 +290,3 @@ async def test_a_home_that_cannot_be_written_disturbs_nothing(tmp_path: Path, pa
         stage.keys(ENTER)
         await stage.sees("1.2k in")
     assert texts(path) == []
-
-
-async def test_words_that_were_taken_back_and_put_aside_are_not_written_down(tmp_path: Path):
-    draft = PromptDraft(LineHistory(tmp_path / "history"), lambda words: None)
-    draft.offer("see @~/private.txt")
-    draft.put_aside()
-    draft.text = "typed"
-    draft.put_aside()
-    assert draft.text == "see @~/private.txt"
-    draft.put_aside()
-    assert draft.text == "typed"
-    await draft.keep(as_typed)
-    await asyncio.get_running_loop().shutdown_default_executor()
-    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-    kept = (tmp_path / "history").read_text()
-    assert "typed" in kept
-    assert "private" not in kept

@@ -1,7 +1,4 @@
-"""The draft: the line that is being typed, with folded pastes, what was sent before, and what was put aside.
-
-Words that nobody types come in by `give` alone, which notes what only they name: no line that names it is written down as typed.
-"""
+"""The draft: the line that is being typed, with folded pastes, what was sent before, and what was put aside."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -11,7 +8,6 @@ from prompt_toolkit.buffer import Buffer
 from ybs.frontends.terminal.prompt.history import LineHistory
 from ybs.frontends.terminal.prompt.paste import Pastes, clean, has_folded
 from ybs.session.injection import NO_COMMAND, as_words
-from ybs.session.mentions import named_in, paths_in
 
 #: Bytes of another encoding than the terminal's.
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -30,8 +26,6 @@ class PromptDraft(Buffer):
         self.lines = history
         self._say = say
         self._aside = self._given = ""
-        #: What only words name that were put here.
-        self._only_given: set[str] = set()
         self._place: tuple[int, int] | None = None
 
     @property
@@ -57,25 +51,14 @@ class PromptDraft(Buffer):
     def append_to_history(self) -> None:
         """Remember the draft: here with what was pasted, on the disk without."""
         text = self.text.strip()
-        self.lines.remember(text, self._written(text))
+        self.lines.remember(text, self.pastes.label(text))
 
     async def keep(self, kept: Callable[[str], Awaitable[str | None]]) -> None:
         """Have the history keep what is typed and what was put aside, for who leaves with it, as `kept` says of each."""
         for text in (self._aside.strip(), self.text.strip()):
-            if written := self._written(text):
+            if written := self.pastes.label(text):
                 self.lines.remember(text, written)
                 self.lines.write_down(written, await kept(written))
-
-    def _written(self, text: str) -> str:
-        """Return how a text is written down; nothing where it names what only words name that were put here.
-
-        Another session could not tell that the person never typed it, however it came here again.
-        """
-        label = self.pastes.label(text)
-        is_own = not self._only_given or self._only_given.isdisjoint(
-            paths_in(named_in(label, most=None))
-        )
-        return label if is_own else ""
 
     def paste(self, text: str) -> None:
         """Take what was pasted."""
@@ -88,7 +71,6 @@ class PromptDraft(Buffer):
 
     def give(self, text: str) -> None:
         """Put words before the draft, where the cursor then is behind all; only what was pasted is folded."""
-        self._only_given |= paths_in(named_in(text, most=None)) - self._named_before()
         text = self.pastes.fold_known(text)
         self.set(
             text if len(text) <= MOST_EDITED else self.pastes.fold(text, self.text), keeps=True
@@ -99,12 +81,6 @@ class PromptDraft(Buffer):
         """Put words that were taken back into the prompt, unless something else is typed there already."""
         if not self.text:
             self.give(text)
-
-    def _named_before(self) -> set[str]:
-        """Return what the lines before this one name, but for commands, whose arguments name nothing."""
-        lines = (each for each in self.lines.get_strings() if "@" in each or "/" in each)
-        said = (each for each in lines if not each.startswith(_ORDERS))
-        return {path for each in said for path in paths_in(named_in(each))}
 
     def insert_text(
         self, data: str, overwrite: bool = False, move_cursor: bool = True, fire_event: bool = True
