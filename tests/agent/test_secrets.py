@@ -13,6 +13,7 @@ import pytest
 import ybs
 from replies import shown
 from scripted import AnthropicServer, OllamaServer, OpenAIServer, ScriptedServer
+from tools.skills.folders import OWN, skill
 from ybs.commands.open import SlashCommands
 from ybs.core.events import (
     Noticed,
@@ -274,12 +275,35 @@ async def test_a_turn_gets_nothing_but_the_guarded(project: Path) -> None:
             session, _ = opened(project, server, **options)
             agent = session.agent._agent
             model, toolbox = agent.model, agent.toolbox
-            outer = [type(each).__name__ for each in layers(model)]
-            assert outer[:3] == ["_GuardedModel", "WatchedModel", "FirewallModel"]
+            around = [type(each).__name__ for each in layers(model)]
+            assert around[:3] == ["_GuardedModel", "WatchedModel", "FirewallModel"]
+            # Whatever adds text between the two, it passes the inner one.
+            last = around.index(type(session.agent.model).__name__)
+            assert around[last - 1] == "FirewallModel"
             assert type(layers(toolbox)[0]) is FirewallToolbox
             aside = [type(each) for each in layers(session.agent.compaction.model)]
             assert FirewallModel in aside[:2]  # a time limit may stand before it
             await session.close()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("provider", ["openai", "ollama"])
+async def test_what_becomes_known_in_a_session_is_masked_wherever_it_stands(
+    project: Path, home: Path, provider: str
+) -> None:
+    value, said = "vq7Kx83hfQ2pLm9v" + "Tz4B", "lets you in by {} at night."
+    said = f"The crane box {said.format(value)}"
+    (project / ".env").write_text(f"STAGING_PASSWORD={value}\n")
+    (project / "AGENTS.md").write_text(f"{'Use four blanks in each file. ' * 99}\n{said}\n")
+    skill(home / OWN, "crane", "Do it.", description=f"Deploys: {said}")
+    async with SERVERS[provider]([call("read_file", path=".env"), "read", "so"]) as server:
+        session, _ = opened(project, server, provider)
+        async with session:
+            await session.send("read .env and name what is in it")
+            await session.send("How do I get into the crane box at night?")
+        bodies = [json.dumps(request.body) for request in server.requests if request.body]
+    assert "The crane box lets you in by [ybs:secret:" in bodies[-1]
+    assert value not in bodies[-1]
 
 
 def layers(value: object) -> list[object]:

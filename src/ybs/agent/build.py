@@ -25,8 +25,10 @@ from ybs.providers.registry import ProviderModel, shown_name
 from ybs.security.firewall.model import FirewallModel
 from ybs.security.visible_text import VisibleTextModel
 
-#: What stands around a model, from the inside out; what an agent does not need is left out.
+#: What stands around a model, from the inside out; what an agent does not need is left out. Those between the two that mask may
+#: add text to a request: they see placeholders themselves, and nothing that they add is sent before it was looked at.
 AROUND_MODEL: Final = {
+    "last look": "sends placeholders instead of secrets in what those around it have added",
     "answer form": "asks for an answer that fits a JSON Schema",
     "small models": "shows what was looked up ahead, guides and ends the turns of small models; hides that from others",
     "warming": "loads what the next step needs while the model is waited for",
@@ -133,6 +135,7 @@ class BuiltAgent:
             return self.firewall_model
 
         around: dict[str, Wrap] = {
+            "last look": environment.secrets.last_look,
             "call limit": calls.bounding,
             "call ids": lambda model: spec.call_ids.naming(model, spec.name),
             "visible text": VisibleTextModel,

@@ -69,6 +69,10 @@ class Secrets:
         """Return a model behind the firewall for requests that are not part of the conversation; nobody is asked."""
         return FirewallModel(model, self.firewall)
 
+    def last_look(self, model: Model) -> Model:
+        """Return a model behind the firewall for what was added to requests behind the other one; nobody is asked."""
+        return FirewallModel(model, self.firewall, person="what goes with your message")
+
     def news(self) -> Noticed | None:
         """Return one line about what was masked since the last time; None where there is nothing to say.
 
@@ -88,12 +92,6 @@ class Secrets:
         return Noticed(
             level="info", text=f"Hidden from the model: {what}.", remedies=(Remedy("list_secrets"),)
         )
-
-    def masked_schema(self, schema: Raw) -> Raw:
-        """Mask the secrets in the schema of an answer, which is sent beside the messages."""
-        from ybs.security.firewall.structs import masked  # few ask for a form
-
-        return masked(self.firewall, schema, "the output schema")
 
     def masked(self, message: Message) -> Message:
         """Mask the secrets in a message that is about to be cut. The report is of what a model was to see."""

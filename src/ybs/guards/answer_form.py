@@ -1,6 +1,6 @@
 """The form of an answer: JSON that fits the person's schema, asked for, checked, and asked for again where it does not fit."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
@@ -52,9 +52,9 @@ class AnswerForm(Guard):
             return b"", [f"it is not JSON: {error}"]
         return text.encode(), self._schema.problems(value)
 
-    def around(self, model: Model, mask: Callable[[Raw], Raw]) -> Model:
-        """Return the model, told of the schema with each request; `mask` takes the secrets out of it."""
-        return _FormedModel(model, self, mask)
+    def around(self, model: Model) -> Model:
+        """Return the model, told of the schema with each request."""
+        return _FormedModel(model, self)
 
     async def before_step(self, turn: Turn) -> None:
         """Ask for the form at the beginning of a turn."""
@@ -80,14 +80,14 @@ class AnswerForm(Guard):
 class _FormedModel(ModelWrapper):
     """Sends the schema with each request, and no tools with one that only corrects an answer."""
 
-    def __init__(self, model: Model, form: AnswerForm, mask: Callable[[Raw], Raw]) -> None:
+    def __init__(self, model: Model, form: AnswerForm) -> None:
         super().__init__(model)
-        self._form, self._mask = form, mask
+        self._form = form
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
         """Stream the wrapped model's answer."""
         tools = () if self._form.is_corrected else request.tools
-        formed = Request(request.system, request.messages, tools, self._mask(self._form.raw))
+        formed = Request(request.system, request.messages, tools, self._form.raw)
         async with aclosing(self._model.stream(formed)) as events:
             async for event in events:
                 yield event

@@ -235,8 +235,7 @@ class MainAgent:
         await self._rebuild()
 
     def _formed(self, model: Model) -> Model:
-        mask = self.environment.secrets.masked_schema
-        return self.form.around(model, mask) if self.form else model
+        return self.form.around(model) if self.form else model
 
     def _support_for_small(
         self, model: Model

@@ -1,14 +1,16 @@
 """What a model gets to see: X03 and X06, and that only what is new is looked at."""
 
 import zlib
+from collections.abc import AsyncGenerator
 from typing import Any, Literal
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from ybs.core.agent import Agent
 from ybs.core.conversation import Conversation
-from ybs.core.events import Noticed
+from ybs.core.events import Event, Noticed
 from ybs.core.messages import (
     AssistantMessage,
     Image,
@@ -20,6 +22,7 @@ from ybs.core.messages import (
     UserMessage,
 )
 from ybs.core.ports import Request, ToolSpec
+from ybs.core.wrapper import ModelWrapper
 from ybs.security.firewall.masking import Firewall
 from ybs.security.firewall.model import Decision, Discovery, FirewallModel, SecretFound
 from ybs.testing import RecordedEvents, ScriptedModel, ScriptedToolbox
@@ -339,6 +342,63 @@ async def test_tools_that_stay_are_told_of_as_before_and_changed_ones_anew(
         told = (await sent(model, Request("", [UserMessage.of("hi")], tools))).tools
         assert [each.name for each in told] == [each.name for each in tools]
         assert token not in repr(told)
+
+
+async def test_what_is_learned_later_is_masked_in_tools_and_in_the_form_of_the_answer(
+    firewall: Firewall, searched: list[str]
+) -> None:
+    value, mark = "correct" + "7horse8battery", "[ybs:secret:assigned-secret#1]"
+    made = Raw(f'{{"default":"{value}"}}'.encode())
+    texts = {"deploy": f"by {value}", "mcp__" + value: "named so", "plain": "plain"}
+    tools = [ToolSpec(name=k, description=text, parameters=made) for k, text in texts.items()]
+    messages: list[Message] = [UserMessage.of("hi")]
+    model = model_of(firewall)
+    first = await sent(model, Request("", messages, tools, made, f'root ::= "{value}"'))
+    assert [*first.tools] == tools
+    messages.append(ToolResult(call_id="1", name="t", output=f'db_password = "{value}"'))
+    for _ in range(2):
+        then = await sent(model, Request("", messages, tools, made, f'root ::= "{value}"'))
+        assert [each.name for each in then.tools] == ["deploy", "plain"]
+        assert then.tools[0].description == f"by {mark}"
+        assert value not in repr(then)
+        assert (then.answer_schema, then.grammar) == (
+            Raw(f'{{"default":"{mark}"}}'.encode()),
+            f'root ::= "{mark}"',
+        )
+        searched.clear()
+    messages.append(UserMessage.of("only this is new"))
+    await sent(model, Request("", messages, tools, made, f'root ::= "{value}"'))
+    assert searched == ["only this is new"]
+
+
+class Adding(ModelWrapper):
+    """A model that is sent one more message of the person's."""
+
+    text = "and more"
+
+    def stream(self, request: Request) -> AsyncGenerator[Event, None]:
+        messages = [*request.messages, UserMessage.of(self.text)]
+        return self._model.stream(replace(request, messages=messages))
+
+
+async def test_a_second_firewall_within_searches_what_was_added_alone(
+    firewall: Firewall, searched: list[str], token: str
+) -> None:
+    asked, sent_to = Person("stop"), ScriptedModel(["ok"] * 2)
+    adding = Adding(FirewallModel(sent_to, firewall, person="what was added"))
+    model = FirewallModel(adding, firewall, asked)
+    request = Request("a system prompt", [UserMessage.of("said by them")])
+    async for _ in model.stream(request):
+        pass
+    assert searched == ["a system prompt", "said by them", "and more"]
+    adding.text = f"added {token}"
+    async for _ in model.stream(request):
+        pass
+    added = sent_to.requests[-1].messages[-1]
+    assert isinstance(added, UserMessage)
+    assert added.words == "added [ybs:secret:github-token#1]"
+    assert [row.place for row in firewall.report.rows] == ["what was added"]
+    assert asked.asked == []
 
 
 async def test_a_message_between_earlier_ones_is_masked(firewall: Firewall, token: str) -> None:

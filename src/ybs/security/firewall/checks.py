@@ -176,6 +176,8 @@ _DATE = lazy(
     rb"\d{4}-\d\d-\d\d\b.*|v?\d+(?:\.\d+)+.*|\^?~?\d+(?:\.\d+)*(?:-[a-z]+[.\d]*)|[\d.:,/%+-]{1,14}|.*[-_]v?\d+\.\d+(?:\.\d+)?\S*"
 )
 
+#: Fewer letters alone are not known to be no word, as short names have odd parts.
+_LEAST_LETTERS = 12
 #: How far behind its name a value may stand that looks drawn, in bytes, whatever is between.
 REGION = 300
 _DIGITS = b"0123456789"
@@ -384,8 +386,16 @@ def _is_value(word: bytes, value: bytes) -> bool:
     if word in _WEAK:
         return len(value) >= 16 and is_random(value) and entropy(value) >= 3.2
     if word.startswith(b"pass"):
-        return any(48 <= code <= 57 for code in value) and entropy(value) >= 2.5
+        has_digit = any(48 <= code <= 57 for code in value)
+        return entropy(value) >= 2.5 if has_digit else _is_no_word(value)
     return len(value) >= 10 and is_random(value)
+
+
+def _is_no_word(value: bytes) -> bool:
+    """Return whether the value consists of letters alone, in one case or as no name mixes them, that are no words."""
+    kinds = value.translate(_CLASS)
+    is_drawn = value.isalpha() and (len({*kinds}) == 1 or _is_mixed(kinds))
+    return is_drawn and len(value) >= _LEAST_LETTERS and not _is_wordy(value)
 
 
 def _name_before(data: bytes, start: int) -> bytes:

@@ -9,6 +9,7 @@ from operator import is_
 from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ybs.core.conversation import Conversation
 from ybs.core.errors import ModelError
@@ -28,9 +29,9 @@ Decision: TypeAlias = Literal["mask", "send", "stop"]
 
 #: Where the person's own words stand.
 PERSON = "your message"
-_SYSTEM = "the system prompt"
+_SYSTEM, _FORM = "the system prompt", "the form of the answer"
+_NO_FORM = Request("", ())
 _PLACES = {
-    "person": PERSON,
     "guard": "a reminder",
     "shell": "a command's output",
     "summary": "the summary",
@@ -61,11 +62,18 @@ Ask: TypeAlias = Callable[[Discovery], Awaitable[Decision]]
 
 
 class FirewallModel(ModelWrapper):
-    """Wraps a Model. `ask` may be set later; a request is looked at once, and of the next only what is new."""
+    """Wraps a Model. `ask` may be set later; a request is looked at once, and of the next only what is new.
 
-    def __init__(self, model: Model, firewall: Firewall, ask: Ask | None = None) -> None:
+    Once something more is known to be a secret, all that is remembered is masked again. `person` is the place where words of the
+    person's stand: where it is another than `PERSON`, they were judged before, and are masked as everything else.
+    """
+
+    def __init__(
+        self, model: Model, firewall: Firewall, ask: Ask | None = None, *, person: str = PERSON
+    ) -> None:
         super().__init__(model)
         self.firewall, self.ask = firewall, ask
+        self._places = {**_PLACES, "person": person}
         #: What somebody said and must not be sent: it would stop every later request too.
         self.refused: UserMessage | None = None
         self._messages: dict[int, tuple[Message, Message]] = {}
@@ -77,6 +85,8 @@ class FirewallModel(ModelWrapper):
         #: The names of tools that are not offered, as they may be shown.
         self._left_out = dict[str, str]()
         self._system = ("", "")
+        #: What the last request said of its answer, the schema and the grammar, and how that was sent.
+        self._form = (_NO_FORM, _NO_FORM)
         self._learned = firewall.vault.learned
 
     async def stream(self, request: Request) -> AsyncGenerator[Event, None]:
@@ -105,7 +115,10 @@ class FirewallModel(ModelWrapper):
         if request.system != self._system[0]:
             clean = await self._checked(request.system, _SYSTEM, is_said=False)
             self._system = (request.system, clean)
-        specs = await self._offered(request.tools)
+        await self._offer(request.tools)
+        form = Request("", (), (), request.answer_schema, request.grammar)
+        if form != self._form[0]:
+            self._form = (form, masked(self.firewall, form, _FORM))
         (said, clean), known = self._said, self._messages
         count = alike(said, request.messages)
         new = [
@@ -117,27 +130,35 @@ class FirewallModel(ModelWrapper):
             pairs = zip(request.messages, messages, strict=True)
             self._messages = {id(old): (old, new) for old, new in pairs}
         self._said = ([*request.messages], messages)
-        return Request(self._system[1], [*messages], specs)
+        system, specs = self._system[1], self._told[1]
+        return replace(self._form[1], system=system, messages=[*messages], tools=specs)
 
     def _masked_again(self, messages: list[Message]) -> list[Message]:
-        """Mask what is newly known to be a secret in earlier messages too; nobody is asked again."""
+        """Mask what is newly known to be a secret in all that was looked at before too; nobody is asked again."""
         while self._learned != self.firewall.vault.learned:
             self._learned = self.firewall.vault.learned
-            messages = [masked(self.firewall, each, _place(each)) for each in messages]
+            messages = [masked(self.firewall, each, self._place(each)) for each in messages]
             self._system = (self._system[0], masked(self.firewall, self._system[1], _SYSTEM))
+            self._form = (self._form[0], masked(self.firewall, self._form[1], _FORM))
+            self._specs = {
+                key: (old, masked(self.firewall, new, _place_of(new)))
+                for key, (old, new) in self._specs.items()
+                if not self._has_secret_name(new)
+            }
+            self._told = (self._told[0], [new for _, new in self._specs.values()])
         return messages
 
-    async def _offered(self, tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
-        """Return the masked descriptions of tools; those that the last request had too, if none was left out of it."""
+    async def _offer(self, tools: Sequence[ToolSpec]) -> None:
+        """Mask the descriptions of tools; nothing is to be done for those of the last request, if none was left out of it."""
         told, specs = self._told
         if len(told) == len(tools) == len(specs) and all(map(is_, told, tools)):
-            return specs
+            return
         self._pass_specs(tools)
-        offered = [spec for spec in tools if not self._has_secret_name(spec)]
+        known = self._specs
+        offered = [each for each in tools if id(each) in known or not self._has_secret_name(each)]
         specs = [await self._spec(spec) for spec in offered]
         self._specs = {id(old): (old, new) for old, new in zip(offered, specs, strict=True)}
         self._told = (tuple(tools), specs)
-        return specs
 
     def _pass_specs(self, specs: Sequence[ToolSpec]) -> None:
         """Let new descriptions pass that are clean, with one look at all of them."""
@@ -152,7 +173,7 @@ class FirewallModel(ModelWrapper):
 
     def _has_secret_name(self, spec: ToolSpec) -> bool:
         """Return whether a secret stands in a tool's name, where no placeholder can; it would stop every request."""
-        if id(spec) in self._specs or not self.firewall.find(spec.name):
+        if not self.firewall.find(spec.name):
             return False
         self._left_out.setdefault(spec.name, self.firewall.mask(spec.name))
         return True
@@ -161,14 +182,14 @@ class FirewallModel(ModelWrapper):
         known = self._specs.get(id(spec))
         if known is not None:
             return known[1]
-        return await self._checked(spec, f"the description of {spec.name}", is_said=False)
+        return await self._checked(spec, _place_of(spec), is_said=False)
 
     async def _message(self, message: Message) -> Message:
         for name in _names(message):
             self._check_name(name)
-        is_said = isinstance(message, UserMessage) and message.origin == "person"
+        place = self._place(message)
         try:
-            clean = await self._checked(message, _place(message), is_said=is_said)
+            clean = await self._checked(message, place, is_said=place == PERSON)
         except SecretFound:
             self.refused = message if isinstance(message, UserMessage) else None
             raise
@@ -177,6 +198,17 @@ class FirewallModel(ModelWrapper):
             clean,
         )  # an answer holds although another part stops the request
         return clean
+
+    def _place(self, message: Message) -> str:
+        match message:
+            case UserMessage():
+                return self._places[message.origin]
+            case AssistantMessage():
+                return "the model's answer"
+            case ToolResult():
+                return f"the result of {message.name}"
+            case _:
+                assert_never(message)
 
     def _check_name(self, name: str) -> None:
         """Raise SecretFound for a secret in the name of a tool that was called, where no placeholder can stand."""
@@ -227,13 +259,5 @@ def _names(message: Message) -> list[str]:
             assert_never(message)
 
 
-def _place(message: Message) -> str:
-    match message:
-        case UserMessage():
-            return _PLACES[message.origin]
-        case AssistantMessage():
-            return "the model's answer"
-        case ToolResult():
-            return f"the result of {message.name}"
-        case _:
-            assert_never(message)
+def _place_of(spec: ToolSpec) -> str:
+    return f"the description of {spec.name}"
