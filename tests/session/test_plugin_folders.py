@@ -200,7 +200,8 @@ async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
     async with session:
         servers = session.environment.mcp
         assert list(servers.connections) == ["far", "db", "shop-tools_far"]
-        assert len(servers.problems) == 1
+        assert not servers.problems
+        assert "'odd' of the plugin shop-tools is not used: its type is 'ws'" in session.warnings[0]
         assert servers.connections["far"].server.command == "mine"
         each = servers.connections["db"]
         root = str(this_host().config_folder / "plugins/shop-tools")
@@ -212,7 +213,7 @@ async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
         await each.settled()
         assert each.problem == ""
         assert [tool.name for tool in each.offer.tools] == ["echo"]
-    assert main(["mcp", "list"]) == 1  # for the odd one
+    assert main(["mcp", "list"]) == 0
     assert "of the plugin shop-tools" in capsys.readouterr().out
     assert main(["mcp", "remove", "db"]) == 1
     assert "it is of the plugin shop-tools: ybs plugin remove shop-tools" in capsys.readouterr().err
@@ -229,11 +230,44 @@ async def test_no_project_and_no_editor_takes_the_name_of_a_plugins_server(
     servers = load_settings(options).config.mcpServers
     origins = {name: entry.get("from") for name, entry in servers.items()}
     assert origins == {
-        **dict.fromkeys(("db", "far", "odd"), "plugin"),
+        **dict.fromkeys(("db", "far"), "plugin"),
         "project_db": "project",
         "other": "project",
         "editor_far": "editor",
     }
+
+
+@pytest.mark.parametrize("name", ["documentation-search-and-retrieval-server", ""])
+async def test_a_server_that_was_ignored_runs_in_no_session(
+    tmp_path: Path, project: Path, ybs: Run, name: str
+):
+    """Nor does it where another plugin has one of the name, so that it would be called by another one."""
+    touched = tmp_path / "touched"
+    entry = {"command": "/bin/sh", "args": ["-c", f"touch {touched}"]}
+    for plugin in ("one", "two"):
+        manifest = {"name": plugin, "mcpServers": {name: entry}}
+        put(tmp_path, f"{plugin}/.claude-plugin/plugin.json", json.dumps(manifest))
+        told = ybs("add", str(tmp_path / plugin), "--yes")[2]
+        assert f"- ignored: the MCP server {name}: a name has " in told
+        assert "runs the MCP server" not in told
+    session, _ = opened(project, [])
+    async with session:
+        assert not session.environment.mcp.connections
+        assert [f"of the plugin {plugin} is not used" in words for plugin, words in zip(("one", "two"), session.warnings, strict=True)] == [True, True]  # fmt: skip
+
+
+async def test_a_name_that_is_too_long_beside_another_one_is_refused_whole(
+    tmp_path: Path, project: Path, ybs: Run
+):
+    name = "x" * 38
+    for plugin in ("one", "two"):
+        manifest = {"name": plugin, "mcpServers": {name: {"command": "/bin/true"}}}
+        put(tmp_path, f"{plugin}/.claude-plugin/plugin.json", json.dumps(manifest))
+        assert f"runs the MCP server {name}" in ybs("add", str(tmp_path / plugin), "--yes")[2]
+    session, _ = opened(project, [])
+    async with session:
+        assert list(session.environment.mcp.connections) == [name]
+        assert "at most 40 characters" in str(session.environment.mcp.problems)
 
 
 def test_nothing_that_runs_hides_behind_a_cut_or_a_mask(tmp_path: Path, project: Path, ybs: Run):
