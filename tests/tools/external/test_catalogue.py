@@ -236,6 +236,24 @@ async def test_a_name_of_the_persons_is_theirs_also_where_their_tool_cannot_be_u
             assert f"{name!r} is the name of a tool of your own" in str(played.notices)
 
 
+async def test_no_tool_has_a_name_by_which_hooks_or_models_know_one_of_ybs(
+    project: Path, home: Path
+):
+    taken = ["Read", "bash", "EDIT", "multiedit", "WebFetch", "view_file", "Run_Shell", "agent"]
+    for number, name in enumerate(taken):
+        put(project, f".ybs/tools/{number}", script("echo 1", {"name": name}), 0o755)
+    put(project, ".ybs/tools/fetch", script("echo 1", {"name": "web_fetch"}), 0o755)
+    install(home, "shell", "echo 1")
+    install(home, "web_search", "echo mine")
+    give_trust(project)
+    async with playing(project) as played:
+        assert played.names == ["web_search"]
+        said = "\n".join(played.notices)
+        assert "'Read' cannot be used: hooks and models know read_file by this name" in said
+        assert "'web_fetch' is the name of a tool of your own" in said
+        assert all(repr(name) in said for name in (*taken, "shell"))
+
+
 async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, home: Path):
     put(project, ".ybs/tools/lint", script("echo 1"), 0o755)
     needs = {"description": "x", "needs": {"network": True}}

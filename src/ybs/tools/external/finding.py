@@ -19,7 +19,9 @@ from ybs.config.tool_definition import MOST_OF_CODE, Described, is_python_tool, 
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.roots import Roots
+from ybs.tools.calls.tool_names import HOOK_NAMES
 from ybs.tools.external.program import Program
+from ybs.tools.registry import NAMES
 
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
@@ -190,7 +192,8 @@ def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[s
 
 
 def own_names(tools: ToolsSettings, roots: Roots) -> Iterator[str]:
-    """Yield the names that are the person's, whether or not their tools are in use: those of entries of the settings, and of all files in the folders."""
+    """Yield the names that are the person's, whether or not their tools are in use: of entries of the settings, of all files in the folders, and what hooks know by more names."""
+    yield from (name for name in HOOK_NAMES if name not in NAMES)
     yield from (each.name for each in tools.external)
     for place in tools.search_paths:
         folder = roots.host.expand(place, roots.folder)
