@@ -156,6 +156,31 @@ async def test_what_is_said_of_its_tools_skills_and_kinds_is_what_a_session_has(
         assert {"tax", "due", "idle", "send"}.intersection(t.name for t in model.requests[-1].tools) == {"send"}  # fmt: skip
 
 
+async def test_what_lies_beside_a_program_changes_nothing_of_what_was_said_of_its_tool(
+    tmp_path: Path, project: Path, ybs: Run
+):
+    """Neither a folder of its name nor hundreds of other files; no described program is asked, and one that was ignored is no tool."""
+    folder = a_plugin(tmp_path / "source")
+    for name, beside in (("due", '{"name": "due"}'), ("odd", "not json")):
+        text = f'#!/bin/sh\n[ "$1" = --schema ] && echo \'{{"name": "{name}", "needs": {{"network": true}}}}\'\n'
+        put(folder, f"tools/{name}.sh", text, 0o755)
+        put(folder, f"tools/{name}.tool.json", beside)
+        put(folder, f"tools/{name}/data.txt", "")
+    for number in range(500):
+        put(folder, f"tools/a{number}.txt", "")
+    told = ybs("add", str(folder), "--yes")[2]
+    assert "- lets the model run tools/due.sh\n" in told
+    assert "- ignored: tools/odd.sh: its description is not a JSON object" in told
+    session, model = opened(project, ["Done."])
+    async with session:
+        await session.handle("hi")
+        assert {"due", "odd", "tax"}.intersection(t.name for t in model.requests[-1].tools) == {"due", "tax"}  # fmt: skip
+        needs = {each.name: each.definition.needs.words for each in session.environment.external_tools.tools}  # fmt: skip
+        assert needs == {"due": "", "tax": "the network"}
+    asked = this_host().cache_folder / "tools.json"
+    assert not asked.exists() or ".sh " not in asked.read_text()
+
+
 def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: Run):
     told = ybs("add", str(with_servers(tmp_path / "source")))[2]
     assert told.splitlines()[1:-2] == [

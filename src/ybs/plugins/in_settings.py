@@ -119,10 +119,8 @@ def with_added(loaded: Loaded) -> Loaded:
         if isinstance(server, BadServer)
     ]
     config = loaded.config
-    tools = tuple(str(each.folder / "tools") for each in used if each.parts.tools)
     config = replace(
         config,
-        tools=replace(config.tools, search_paths=(*config.tools.search_paths, *tools)),
         hooks=_with_hooks(config.hooks, used),
         mcpServers=with_servers(config.mcpServers, used),
     )
@@ -133,6 +131,7 @@ def with_added(loaded: Loaded) -> Loaded:
             commands=each.parts.commands,
             agents=each.parts.agents,
             skill_folders=each.parts.skill_folders,
+            tools=each.parts.tools,
         )
         for each in used
     )

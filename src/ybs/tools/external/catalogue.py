@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.document import visible
-from ybs.config.review import Review, VariableUse
+from ybs.config.review import PluginFolder, Review, VariableUse
 from ybs.config.schema import ToolsSettings
 from ybs.config.tool_definition import (
     BadDefinition,
@@ -231,7 +231,7 @@ class UnusableProgram(Struct, frozen=True):
 class Catalogue:
     """Finds the programs and keeps what is known of them. `tools` and `unusable` grow while programs are asked.
 
-    `review` is what the person decided about the project. `cache_file` is None where nothing may be written.
+    `review` is what the person decided about the project, `plugins` what they agreed to. `cache_file` is None where nothing may be written.
     """
 
     def __init__(
@@ -240,8 +240,10 @@ class Catalogue:
         workspace: Workspace,
         review: Review | None,
         cache_file: Path | None,
+        plugins: Sequence[PluginFolder] = (),
     ) -> None:
         self._settings, self._workspace, self._review = tools, workspace, review
+        self._plugins = plugins
         self._cache = SchemaCache(cache_file)
         self.tools: Sequence[ProgramTool] = ()
         self.unusable: Sequence[UnusableProgram] = ()
@@ -307,7 +309,9 @@ class Catalogue:
     def _looked_for(self, *, again: bool) -> "list[_Found]":
         """Return the candidates, with what is known of them without running anything."""
         found: list[_Found] = []
-        for candidate in candidates(self._settings, self._workspace.roots, self._review):
+        for candidate in candidates(
+            self._settings, self._workspace.roots, self._review, self._plugins
+        ):
             each = _Found(candidate)
             try:
                 each.read(self._cache, again=again)
@@ -409,9 +413,7 @@ class _Found:
         definitions = self._definitions()
         if entry is not None:
             definitions = [from_settings(entry, definitions[0] if definitions else None)]
-        elif program.path.is_relative_to(
-            (workspace.roots.host.config_folder / "plugins").resolve()
-        ):
+        elif self.candidate.plugin:
             definitions = [replace(each, cwd="") for each in definitions]
         for each in definitions:
             if each.name.startswith("mcp__"):
