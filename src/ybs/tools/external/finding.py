@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -31,6 +32,8 @@ from ybs.tools.registry import NAMES
 
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
+#: Whose the names of tools are; a later one has none that an earlier one may have, as rules know tools by their names.
+RANKS: Final = ("your own", "a plugin", "the project")
 MOST_FILES = 500  # of a folder
 _NOT_TRUSTED = "it lies in the project and is not among the programs that you trust"
 _CAME_LATER = "the file that describes it is not among those that you trust"
@@ -50,13 +53,20 @@ class ToolCandidate(Struct, frozen=True, kw_only=True):
     is_expected: bool = True
     problem: str = ""
 
+    @property
+    def whose(self) -> str:
+        """Whose the names of its tools are: "your own", where it is a program of theirs, or one of the project's that their settings name, "a plugin", or "the project"."""
+        if self.entry is None and (self.plugin or self.program.is_projects):
+            return "a plugin" if self.plugin else "the project"
+        return "your own"
+
 
 def candidates(
     tools: ToolsSettings, roots: Roots, review: Review | None, plugins: Sequence[PluginFolder] = ()
 ) -> list[ToolCandidate]:
-    """Return the programs in their order: the settings first, then folder by folder, by name, then plugins; a project's stand in for none of the person's. Files are looked at."""
+    """Return the programs in their order: the settings first, then folder by folder, by name, then plugins; of one name the person's own stands before a plugin's and that before the project's. Files are looked at."""
     found = (*_candidates(tools, roots, review), *_of_plugins(plugins, roots))
-    return sorted(found, key=lambda each: each.program.is_projects)
+    return sorted(found, key=lambda each: (RANKS.index(each.whose), each.program.is_projects))
 
 
 def _candidates(
