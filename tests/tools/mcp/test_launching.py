@@ -1,5 +1,6 @@
 """What a server's program is shown, and how it is started."""
 
+import json
 import os
 import subprocess
 import sys
@@ -554,6 +555,7 @@ BASES = (
     "..",
     "",
     "~root",
+    "/dev/..HOME_FOLDER",
 )
 TAILS = ("", "/data", "/link", "/link/todo.md", "/../data", "/data/../apps", "//data//", "/missing/../data", "/venv/bin/python")  # fmt: skip
 WORDS = st.builds(
@@ -586,6 +588,7 @@ def test_a_projects_server_is_shown_no_more_than_the_question_lists(tmp_path: Pa
     @settings(max_examples=150)
     @given(ENTRIES)
     def play(entry: dict[str, Any]) -> None:
+        entry = json.loads(json.dumps(entry).replace("HOME_FOLDER", str(home)))
         listed = set(listed_for(entry, place.host, place.project))
         marked = {**entry, "from": "project"}
         environ = {**place.host.environ, **project_variables(place.project)}
