@@ -156,6 +156,31 @@ async def test_what_is_said_of_its_tools_skills_and_kinds_is_what_a_session_has(
         assert {"tax", "due", "idle", "send"}.intersection(t.name for t in model.requests[-1].tools) == {"send"}  # fmt: skip
 
 
+async def test_what_lies_beside_a_program_changes_nothing_of_what_was_said_of_its_tool(
+    tmp_path: Path, project: Path, ybs: Run
+):
+    """Neither a folder of its name nor hundreds of other files; no described program is asked, and one that was ignored is no tool."""
+    folder = a_plugin(tmp_path / "source")
+    for name, beside in (("due", '{"name": "due"}'), ("odd", "not json")):
+        text = f'#!/bin/sh\n[ "$1" = --schema ] && echo \'{{"name": "{name}", "needs": {{"network": true}}}}\'\n'
+        put(folder, f"tools/{name}.sh", text, 0o755)
+        put(folder, f"tools/{name}.tool.json", beside)
+        put(folder, f"tools/{name}/data.txt", "")
+    for number in range(500):
+        put(folder, f"tools/a{number}.txt", "")
+    told = ybs("add", str(folder), "--yes")[2]
+    assert "- lets the model run tools/due.sh\n" in told
+    assert "- ignored: tools/odd.sh: its description is not a JSON object" in told
+    session, model = opened(project, ["Done."])
+    async with session:
+        await session.handle("hi")
+        assert {"due", "odd", "tax"}.intersection(t.name for t in model.requests[-1].tools) == {"due", "tax"}  # fmt: skip
+        needs = {each.name: each.definition.needs.words for each in session.environment.external_tools.tools}  # fmt: skip
+        assert needs == {"due": "", "tax": "the network"}
+    asked = this_host().cache_folder / "tools.json"
+    assert not asked.exists() or ".sh " not in asked.read_text()
+
+
 def test_what_servers_it_brings_is_said_too(tmp_path: Path, project: Path, ybs: Run):
     told = ybs("add", str(with_servers(tmp_path / "source")))[2]
     assert told.splitlines()[1:-2] == [
@@ -200,7 +225,8 @@ async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
     async with session:
         servers = session.environment.mcp
         assert list(servers.connections) == ["far", "db", "shop-tools_far"]
-        assert len(servers.problems) == 1
+        assert not servers.problems
+        assert "'odd' of the plugin shop-tools is not used: its type is 'ws'" in session.warnings[0]
         assert servers.connections["far"].server.command == "mine"
         each = servers.connections["db"]
         root = str(this_host().config_folder / "plugins/shop-tools")
@@ -212,7 +238,7 @@ async def test_its_servers_run_in_the_sandbox_beside_those_of_the_person(
         await each.settled()
         assert each.problem == ""
         assert [tool.name for tool in each.offer.tools] == ["echo"]
-    assert main(["mcp", "list"]) == 1  # for the odd one
+    assert main(["mcp", "list"]) == 0
     assert "of the plugin shop-tools" in capsys.readouterr().out
     assert main(["mcp", "remove", "db"]) == 1
     assert "it is of the plugin shop-tools: ybs plugin remove shop-tools" in capsys.readouterr().err
@@ -229,11 +255,44 @@ async def test_no_project_and_no_editor_takes_the_name_of_a_plugins_server(
     servers = load_settings(options).config.mcpServers
     origins = {name: entry.get("from") for name, entry in servers.items()}
     assert origins == {
-        **dict.fromkeys(("db", "far", "odd"), "plugin"),
+        **dict.fromkeys(("db", "far"), "plugin"),
         "project_db": "project",
         "other": "project",
         "editor_far": "editor",
     }
+
+
+@pytest.mark.parametrize("name", ["documentation-search-and-retrieval-server", ""])
+async def test_a_server_that_was_ignored_runs_in_no_session(
+    tmp_path: Path, project: Path, ybs: Run, name: str
+):
+    """Nor does it where another plugin has one of the name, so that it would be called by another one."""
+    touched = tmp_path / "touched"
+    entry = {"command": "/bin/sh", "args": ["-c", f"touch {touched}"]}
+    for plugin in ("one", "two"):
+        manifest = {"name": plugin, "mcpServers": {name: entry}}
+        put(tmp_path, f"{plugin}/.claude-plugin/plugin.json", json.dumps(manifest))
+        told = ybs("add", str(tmp_path / plugin), "--yes")[2]
+        assert f"- ignored: the MCP server {name}: a name has " in told
+        assert "runs the MCP server" not in told
+    session, _ = opened(project, [])
+    async with session:
+        assert not session.environment.mcp.connections
+        assert [f"of the plugin {plugin} is not used" in words for plugin, words in zip(("one", "two"), session.warnings, strict=True)] == [True, True]  # fmt: skip
+
+
+async def test_a_name_that_is_too_long_beside_another_one_is_refused_whole(
+    tmp_path: Path, project: Path, ybs: Run
+):
+    name = "x" * 38
+    for plugin in ("one", "two"):
+        manifest = {"name": plugin, "mcpServers": {name: {"command": "/bin/true"}}}
+        put(tmp_path, f"{plugin}/.claude-plugin/plugin.json", json.dumps(manifest))
+        assert f"runs the MCP server {name}" in ybs("add", str(tmp_path / plugin), "--yes")[2]
+    session, _ = opened(project, [])
+    async with session:
+        assert list(session.environment.mcp.connections) == [name]
+        assert "at most 40 characters" in str(session.environment.mcp.problems)
 
 
 def test_nothing_that_runs_hides_behind_a_cut_or_a_mask(tmp_path: Path, project: Path, ybs: Run):

@@ -360,6 +360,37 @@ async def test_allow_spares_a_question_and_denies_of_the_policy_stand(open_sessi
     assert not (project / "b.txt").exists()
 
 
+@pytest.mark.parametrize(
+    "allowing",
+    [
+        {"PreToolUse": hook(pre(permissionDecision="allow"))},
+        {"PermissionRequest": hook(answering(hookSpecificOutput={"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}))},
+    ],
+    ids=["before the call", "at the question"],
+)  # fmt: skip
+async def test_allow_is_for_no_tool_whose_needs_nobody_was_shown(
+    open_session: Open, project: Path, allowing: dict[str, Any]
+):
+    """One that a project describes in a file beside it was shown with the question about trust."""
+    for name in ("shown", "unshown"):
+        told = json.dumps({"name": name, "description": "x", "needs": {"network": True}})
+        text = f"#!/bin/sh\n[ \"$1\" = --schema ] && echo '{told}' || echo ran\n"
+        put(project, f".ybs/tools/{name}", text, 0o755)
+        if name == "shown":
+            put(project, ".ybs/tools/shown.tool.json", told)
+    give_trust(project)
+    asked: list[str] = []
+
+    async def confirm(question: Question) -> Answer:
+        asked.append(question.call.name)
+        return Answer(is_allowed=False)
+
+    script = [call("shown"), call("unshown"), "Done."]
+    events = await ran(open_session, script, confirm=confirm, **with_hooks(**allowing))
+    assert asked == ["unshown"]
+    assert [each.is_refused for each in results(events)] == [False, True]
+
+
 async def test_ask_has_the_person_asked_with_the_reason(open_session: Open, project: Path):
     said = pre(permissionDecision="ask", permissionDecisionReason="it is Friday")
     options = with_hooks(PreToolUse=hook(said))

@@ -55,6 +55,16 @@ def test_the_question_lists_each_file_that_a_server_is_shown(project: Path, home
     assert shown(project, servers) == [said]
 
 
+def test_the_question_lists_what_is_read_by_the_path_that_is_shown(
+    project: Path, home: Path
+) -> None:
+    for name in ("private", "diary", "later"):
+        (home / name).mkdir(parents=True)
+    read = [f"/dev/..{home}/private", f"/proc/self/../..{home}/diary", f"/usr/../{home}/later", "/dev/null"]  # fmt: skip
+    servers = {"mcpServers": {"s": {"command": "/bin/sh", "read": read}}}
+    assert shown(project, servers) == ["s of your files: ~/private, ~/diary, ~/later, /dev/null"]
+
+
 def test_the_question_lists_what_variables_lead_to(project: Path, home: Path) -> None:
     (home / "Documents").mkdir(exist_ok=True)
     (project.parent / "other").mkdir()

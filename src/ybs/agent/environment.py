@@ -318,7 +318,11 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
             may_write = self.incognito.may_write
             cache_file = self.host.cache_folder / "tools.json" if may_write else None
             self.made.external = Catalogue(
-                self.config.tools, self.workspace, self.loaded.review, cache_file
+                self.config.tools,
+                self.workspace,
+                self.loaded.review,
+                cache_file,
+                self.loaded.plugins,
             )
         return self.made.external
 
@@ -327,7 +331,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True, eq=False):
         if self.original is not None:
             return False
         tools, host = self.config.tools, self.host
-        return bool(self.made.external or tools.external) or any(
+        has_plugin = any(each.tools for each in self.loaded.plugins)
+        return bool(self.made.external or tools.external or has_plugin) or any(
             os.path.isdir(host.expand(name, self.folder))  # noqa: PTH112 - at every start
             for name in tools.search_paths
         )

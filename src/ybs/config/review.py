@@ -156,10 +156,14 @@ class RunTrust(Struct, kw_only=True):
 
 
 class PluginFolder(Struct, frozen=True, kw_only=True):
-    """Where the plugin lies, and the files of its commands and its kinds of sub-agents and the folders of its skills, as paths within it."""
+    """Where the plugin lies, and the files of its commands and its kinds of sub-agents and the folders of its skills, as paths within it.
+
+    `tools` has its programs that serve as tools, each with what the file beside it said when the plugin was agreed to; None: it says that itself.
+    """
 
     name: str
     folder: Path
     commands: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     skill_folders: tuple[str, ...] = ()
+    tools: "Mapping[str, Described | None]" = {}

@@ -151,6 +151,7 @@ class Question(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] | None = None  # a question of who asks itself: what may be picked
     server: str = ""  # the MCP server that asks, where neither the model nor a sub-agent does
     takes_reason: bool = True  # somebody reads why a no was said
+    is_unshown: bool = False  # what the tool needs is shown here first: no hook says yes to it
 
     def __post_init__(self) -> None:
         structs.force_setattr(self, "reason", self.reason.replace("\n", " "))

@@ -20,16 +20,22 @@ from ybs.trust.wording import plain
 ROOT: Final = "CLAUDE_PLUGIN_ROOT"
 #: What a plugin cannot say of its servers.
 _NOT_ITS_OWN: Final = ("sandbox", "replace_default", "elicitation", "cwd")
-_MOST_NAME = 40
+
+
+def _checked(entries: Mapping[str, Any]) -> Iterator[tuple[str, Any, Server | BadServer]]:
+    """Yield each server under its whole name, with its entry, or why it cannot be used: what is said before it is added, sessions go by."""
+    for name, entry in entries.items():
+        try:
+            yield name, entry, server_of(name, _placed(entry, Path(f"${{{ROOT}}}")))
+        except BadServer as error:
+            yield name, entry, error
 
 
 def server_needs(entries: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each server: its whole entry, and what it is given."""
-    for name, entry in entries.items():
-        try:
-            server = server_of(name, _placed(entry, Path(f"${{{ROOT}}}")))
-        except BadServer as error:
-            yield f"ignored: the MCP server {visible(name)}: {error}"
+    for name, entry, server in _checked(entries):
+        if isinstance(server, BadServer):
+            yield f"ignored: the MCP server {visible(name)}: {server}"
             continue
         yield _line(server, _own(entry))
         for key in _NOT_ITS_OWN:
@@ -49,17 +55,19 @@ def _line(server: Server, entry: Any) -> str:
 def with_servers(own: Mapping[str, Any], plugins: Sequence[Plugin]) -> dict[str, Any]:
     """Return servers of the settings with those of plugins; one whose name is taken is called `PLUGIN_SERVER`.
 
-    What is not the person's own comes last, as `project_SERVER` where a plugin has the name: their rules are about names.
+    One that `add` ignored is left out, and no name is cut to fit: the whole one is refused where it is too long. What is not the person's
+    own comes last, as `project_SERVER` where a plugin has the name: their rules are about names.
     """
     origins = {name: entry.get(ORIGIN_MARK) for name, entry in own.items() if is_object(entry)}
     servers = {name: entry for name, entry in own.items() if not origins.get(name)}
     for plugin in plugins:
-        for name, entry in plugin.parts.servers.items():
-            free = name if name not in servers else f"{plugin.name}_{name}"[:_MOST_NAME]
-            servers.setdefault(free, _placed(entry, plugin.folder))
+        for name, entry, server in _checked(plugin.parts.servers):
+            if isinstance(server, Server):
+                free = name if name not in servers else f"{plugin.name}_{name}"
+                servers.setdefault(free, _placed(entry, plugin.folder))
     for name, entry in own.items():
         if origin := origins.get(name):
-            free = name if name not in servers else f"{origin}_{name}"[:_MOST_NAME]
+            free = name if name not in servers else f"{origin}_{name}"
             servers.setdefault(free, entry)
     return servers
 
@@ -104,11 +112,15 @@ def with_added(loaded: Loaded) -> Loaded:
         if each.problem
     ]
     used = [each for each in plugins if each.is_used]
+    warnings += [
+        f"The MCP server {visible(name)!r} of the plugin {each.name} is not used: {server}."
+        for each in used
+        for name, _, server in _checked(each.parts.servers)
+        if isinstance(server, BadServer)
+    ]
     config = loaded.config
-    tools = tuple(str(each.folder / "tools") for each in used if each.parts.tools)
     config = replace(
         config,
-        tools=replace(config.tools, search_paths=(*config.tools.search_paths, *tools)),
         hooks=_with_hooks(config.hooks, used),
         mcpServers=with_servers(config.mcpServers, used),
     )
@@ -119,6 +131,7 @@ def with_added(loaded: Loaded) -> Loaded:
             commands=each.parts.commands,
             agents=each.parts.agents,
             skill_folders=each.parts.skill_folders,
+            tools=each.parts.tools,
         )
         for each in used
     )

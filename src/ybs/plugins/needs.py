@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from ybs.agent.user_hooks.definitions import Hook, read
@@ -19,7 +19,7 @@ from ybs.config.front_matter import (
 )
 from ybs.config.paths import SIDECAR, sidecar_of
 from ybs.config.template import commands_in, parts_of
-from ybs.config.tool_definition import Definition, Described, described_in
+from ybs.config.tool_definition import Definition, Described
 from ybs.core.wording import listed, plural
 from ybs.plugins.content import PluginFiles
 from ybs.plugins.in_settings import server_needs
@@ -45,9 +45,8 @@ def needs_of(content: PluginFiles, parts: Parts) -> Iterator[str]:
     yield from _skills(content, parts)
     found = read(parts.hooks, source="plugin")
     yield from dict.fromkeys(map(_hook, found.hooks))
-    tools = described_in(content.files)
-    yield from (_tool(path, tools.get(path)) for path in parts.tools)
-    yield from _idle_sidecars(content, tools)
+    yield from (_tool(path, described) for path, described in parts.tools.items())
+    yield from _idle_sidecars(content, parts)
     yield from server_needs(parts.servers)
     yield from _heads(content, parts)
     yield from (f"ignored: {problem}" for problem in (*parts.problems, *found.problems))
@@ -107,8 +106,8 @@ def _heads(content: PluginFiles, parts: Parts) -> Iterator[str]:
         yield f"without effect in ybs: {', '.join(each)}"
 
 
-def _idle_sidecars(content: PluginFiles, tools: Mapping[str, Described]) -> Iterator[str]:
-    used = {sidecar_of(path, content.files.__contains__) for path in tools}
+def _idle_sidecars(content: PluginFiles, parts: Parts) -> Iterator[str]:
+    used = {sidecar_of(path, content.files.__contains__) for path in parts.tools}
     for path in content.files:
         if path.startswith("tools/") and path.endswith(SIDECAR) and path not in used:
             yield f"ignored: {path}, which describes no program that can be run"

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ybs.config.document import visible
-from ybs.config.tool_definition import may_be_tool
+from ybs.config.tool_definition import Described, described_in, may_be_tool
 from ybs.config.tree import is_list, is_object
 from ybs.core.decoding import object_in
 from ybs.plugins.content import BadPlugin, PluginFile, PluginFiles, checked_path
@@ -32,6 +32,7 @@ _OF_A_MARKET: Final = (
     ),
 )
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_TOOL = re.compile(r"tools/[^/.][^/]*")
 _ODD = re.compile(r"[^a-z0-9_-]+")
 #: Parts that plugins of other agents have and ybs does not use.
 _UNUSED_FOLDERS = {
@@ -50,7 +51,7 @@ _ADDRESSES: Final = ("http:", "https:", "git@")
 
 
 class Parts(Struct, frozen=True, kw_only=True):
-    """What is in a plugin, by paths within it. `hooks` and `servers` are trees as they stand in settings; `unused` is named to the person."""
+    """What is in a plugin, by paths within it. `tools` has with each program what the file beside it says, None where there is none; `hooks` and `servers` are trees as they stand in settings; `unused` is named to the person."""
 
     name: str
     description: str = ""
@@ -60,7 +61,7 @@ class Parts(Struct, frozen=True, kw_only=True):
     skill_folders: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     skill_files: tuple[str, ...] = ()
-    tools: tuple[str, ...] = ()
+    tools: dict[str, Described | None] = {}
     hooks: dict[str, list[Any]] = {}
     servers: dict[str, Any] = {}
     unused: tuple[str, ...] = ()
@@ -156,7 +157,7 @@ class _Inspection:
             skill_folders=skill_folders,
             skills=tuple(PurePosixPath(path).parent.name for path in skill_files),
             skill_files=skill_files,
-            tools=tuple(self._tools()),
+            tools=self._tools(),
             hooks=self._hooks(),
             servers=self._servers(),
             unused=tuple(self._unused()),
@@ -180,10 +181,10 @@ class _Inspection:
                 found.setdefault(above, []).append(path)
         return tuple(found), tuple(path for paths in found.values() for path in paths)
 
-    def _tools(self) -> Iterator[str]:
-        for path, file in self._files.items():
-            if re.fullmatch(r"tools/[^/.][^/]*", path) and may_be_tool(path, file):
-                yield path
+    def _tools(self) -> dict[str, Described | None]:
+        beside = described_in(self._files)
+        files = {path: file for path, file in self._files.items() if _TOOL.fullmatch(path)}
+        return {path: beside.get(path) for path, file in files.items() if may_be_tool(path, file)}
 
     def _hooks(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {}

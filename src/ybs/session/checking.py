@@ -101,7 +101,7 @@ def unknown_in(loaded: Loaded, folder: Path, name: str, more: Sequence[str] = ()
         return ""
     from ybs.tools.external.finding import possible_names  # the first request needs none of it
 
-    names = possible_names(loaded.config.tools, loaded.host, folder)
+    names = possible_names(loaded.config.tools, loaded.host, folder, loaded.plugins)
     return "" if any(map(Rule(name).names, names)) else words
 
 

@@ -11,6 +11,7 @@ from ybs.core.errors import ToolError
 from ybs.core.ports import Effect, Tool
 from ybs.tools.calls.forms import schema_problem
 from ybs.tools.calls.supervise import checked
+from ybs.tools.calls.tool_names import known_by
 from ybs.tools.registry import NAMES
 
 #: What all providers take as the name of a tool.
@@ -22,7 +23,8 @@ _MOST_NAME = 80  # characters of a name in a notice
 def problem_of(tool: Tool, taken: Collection[str]) -> str:
     """Return why a tool that is not built in cannot be used; nothing for one that can.
 
-    A name of a built-in tool is refused even where that tool is switched off: rules and the policy know it by its name.
+    A name of a built-in tool, or one that hooks or models know a tool of ybs's by, is refused in any case, and even where that tool is
+    switched off: rules and the policy know it by its name, and an answer about it is for no other one.
     """
     try:
         name, reason = checked(lambda: (tool.name, _reason(tool, taken)), "what describes it")
@@ -38,8 +40,10 @@ def _reason(tool: Any, taken: Collection[str]) -> str:
     name: Any = tool.name
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         return "a name has letters, digits, `_` and `-`, at most 64"
-    if name in NAMES:
+    if name.casefold() in NAMES:
         return "ybs has one of this name, which stays; rename it"
+    if meant := known_by(name):
+        return f"hooks and models know {meant} by this name; rename it"
     if name in taken:
         return "there is another one of this name, which stays; rename one of them"
     return _reason_in(tool.description, tool.effect, tool.parameters)

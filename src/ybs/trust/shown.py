@@ -111,9 +111,13 @@ def _named_by(entry: Mapping[str, Any], host: Host, folder: Path) -> Iterator[Pa
         texts[0] = _program_at(plain_word(texts[0], host, folder), host, folder)
         yield from filter(_may_come, programs_in(texts[0], host, (folder,)) if texts[0] else ())
         texts = texts[1:]
-    read = [str(host.expand(each, folder)) for each in words_in(entry.get("read"))]
     yield from filter(_may_come, paths_of(texts, host, folder))
-    yield from filter(_may_come, _paths_in(read, host))
+    yield from filter(_may_come, opened(words_in(entry.get("read")), host, folder))
+
+
+def opened(names: Iterable[str], host: Host, folder: Path) -> list[Path]:
+    """Return the paths that `read` or `write` of an entry names, whole and without `..`, no link resolved: the question lists them, and a server is shown them."""
+    return [Path(os.path.abspath(host.expand(name, folder))) for name in names]  # noqa: PTH100 - no link is resolved
 
 
 def paths_of(words: Iterable[str], host: Host, folder: Path) -> Iterator[Path]:

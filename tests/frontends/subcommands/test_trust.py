@@ -120,10 +120,10 @@ def test_what_came_after_it_was_shown_is_not_trusted(
 
 def test_the_digest_is_of_the_words_too(project: Path, capsys: pytest.CaptureFixture[str]):
     """The same bytes lead elsewhere: what was shown was another path."""
-    entry = {"command": "x", "read": ["notes/../../private"]}
+    entry = {"command": "x", "read": ["../notes/private"]}
     (project / ".mcp.json").write_text(json.dumps({"mcpServers": {"s": entry}}))
     digest = digest_in(project, capsys)
-    (project / "notes").symlink_to("/usr/share/doc")
+    (project.parent / "notes").symlink_to("/srv/elsewhere")
     assert give(project, digest) == 5
 
 

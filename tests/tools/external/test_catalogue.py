@@ -10,6 +10,7 @@ import pytest
 from hosts import this_host
 from tools.external.programs import FOLDER, install, playing, script
 from trusting import give_trust, put, trusted
+from ybs.cli import main
 from ybs.config.review import Review
 from ybs.core.ports import Answer
 from ybs.tools.external.catalogue import Saying, SchemaCache, key_of
@@ -234,6 +235,51 @@ async def test_a_name_of_the_persons_is_theirs_also_where_their_tool_cannot_be_u
         assert (await played.run("used")).output == "mine"
         for name in [*taken, "off", "used"]:
             assert f"{name!r} is the name of a tool of your own" in str(played.notices)
+
+
+async def test_a_name_is_the_persons_then_a_plugins_and_then_the_projects(
+    project: Path, home: Path, tmp_path: Path
+):
+    """Whether or not the first one can be used: a rule for the name is about no other one."""
+    plugin = tmp_path / "plugin"
+    put(plugin, ".claude-plugin/plugin.json", '{"name": "helper"}')
+    for name in ("used", "broken", "fine", "check"):
+        put(plugin, f"tools/x-{name}", script("echo plugin"), 0o755)
+        put(plugin, f"tools/x-{name}.tool.json", json.dumps({"name": name}))
+    put(plugin, "tools/check", script("echo plugin"), 0o755)
+    put(plugin, "tools/lint", script("echo plugin"), 0o755)
+    put(plugin, "tools/lint.tool.json", "not json")
+    assert main(["plugin", "add", str(plugin), "--yes"]) == 0
+    install(home, "used", "echo mine")
+    put(home, f"{FOLDER}/broken", "#!/usr/bin/env no-such-program\n", 0o755)
+    put(home, ".config/ybs/config.json", json.dumps({"safety": {"allow": ["broken", "lint"]}}))
+    for name in ("used", "broken", "fine", "lint", "free"):
+        put(project, f".ybs/tools/y-{name}", script("echo project", {"name": name}), 0o755)
+    give_trust(project)
+    async with playing(project) as played:
+        ran = {name: (await played.run(name)).output for name in played.names}
+        assert ran == {"used": "mine", "fine": "plugin", "check": "plugin", "free": "project"}
+        said = "\n".join(played.notices)
+        assert all(f"{n!r} is the name of a tool of your own" in said for n in ("used", "broken"))
+        assert all(f"{n!r} is the name of a tool of a plugin" in said for n in ("fine", "lint"))
+
+
+async def test_no_tool_has_a_name_by_which_hooks_or_models_know_one_of_ybs(
+    project: Path, home: Path
+):
+    taken = ["Read", "bash", "EDIT", "multiedit", "WebFetch", "view_file", "Run_Shell", "agent"]
+    for number, name in enumerate(taken):
+        put(project, f".ybs/tools/{number}", script("echo 1", {"name": name}), 0o755)
+    put(project, ".ybs/tools/fetch", script("echo 1", {"name": "web_fetch"}), 0o755)
+    install(home, "shell", "echo 1")
+    install(home, "web_search", "echo mine")
+    give_trust(project)
+    async with playing(project) as played:
+        assert played.names == ["web_search"]
+        said = "\n".join(played.notices)
+        assert "'Read' cannot be used: hooks and models know read_file by this name" in said
+        assert "'web_fetch' is the name of a tool of your own" in said
+        assert all(repr(name) in said for name in (*taken, "shell"))
 
 
 async def test_no_rule_of_a_project_answers_what_its_tool_needs(project: Path, home: Path):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hosts import host_at
@@ -585,6 +585,8 @@ def test_a_projects_server_is_shown_no_more_than_the_question_lists(tmp_path: Pa
 
     @settings(max_examples=150)
     @given(ENTRIES)
+    @example({"command": "/bin/sh", "read": [f"/dev/..{home}/data"]})
+    @example({"command": "/bin/sh", "read": [f"/proc/../{home}/link/../data"]})
     def play(entry: dict[str, Any]) -> None:
         listed = set(listed_for(entry, place.host, place.project))
         marked = {**entry, "from": "project"}

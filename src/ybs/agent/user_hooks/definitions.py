@@ -18,6 +18,7 @@ from ybs.security.own_programs import IN_PROJECT
 from ybs.security.paths.named_paths import NamedPaths
 from ybs.security.paths.names import shown_name as written
 from ybs.security.policy.rules import Rule
+from ybs.tools.calls.tool_names import HOOK_NAMES
 from ybs.tools.external.program import ProgramResult
 from ybs.tools.registry import NAMES
 from ybs.tools.shell.terminal_text import as_seen
@@ -32,23 +33,15 @@ class _Known(Struct, frozen=True):
 
 
 _PATH = {"path": "file_path"}
-_EDIT = {**_PATH, "old_text": "old_string", "new_text": "new_string"}
-KNOWN: Final = {
-    "run_shell": _Known(("Bash",), {"background": "run_in_background"}),
-    "read_file": _Known(("Read", "NotebookRead"), _PATH),
-    "write_file": _Known(("Write",), _PATH),
-    "edit_file": _Known(("Edit", "MultiEdit"), _EDIT),
-    "delete_file": _Known((), _PATH),
-    "list_files": _Known(("Glob", "LS"), {"max_results": "head_limit"}),
-    "search_files": _Known(("Grep",), {"file_pattern": "glob", "max_results": "head_limit"}),
-    "shell_job": _Known(("BashOutput", "KillShell", "KillBash"), {"id": "bash_id"}),
-    "web_fetch": _Known(("WebFetch",)),
-    "web_search": _Known(("WebSearch",)),
-    "ask_user": _Known(("AskUserQuestion",)),
-    "todo": _Known(("TodoWrite",)),
-    "skill": _Known(("Skill",)),
-    "delegate": _Known(("Task", "Agent")),
+_ARGUMENTS = {
+    "run_shell": {"background": "run_in_background"},
+    **dict.fromkeys(("read_file", "write_file", "delete_file"), _PATH),
+    "edit_file": {**_PATH, "old_text": "old_string", "new_text": "new_string"},
+    "list_files": {"max_results": "head_limit"},
+    "search_files": {"file_pattern": "glob", "max_results": "head_limit"},
+    "shell_job": {"id": "bash_id"},
 }
+KNOWN: Final = {name: _Known(names, _ARGUMENTS.get(name, {})) for name, names in HOOK_NAMES.items()}
 _NONE = _Known()
 #: The names by which hooks guard files from being changed.
 _WRITING: Final = ("Write", "Edit")

@@ -381,14 +381,14 @@ class UserHooks(PersonsHooks):
         """Return the hooks' answer to a question in the person's place; None if the person has to be asked.
 
         An `allow` counts where the person could say that such calls are always allowed: not where something would be destroyed,
-        and not where it is for other arguments.
+        not where it is for other arguments, and not for a tool whose needs nobody was shown.
         """
         if question.choices is not None:
             return None  # the model's own
         answer = await self._asked("PermissionRequest", question.call, question.preview)
         if answer.blocked is not None:
             return Answer(is_allowed=False, reason=f"a hook says: {answer.blocked}")
-        if answer.permission != "allow" or not question.grant:
+        if answer.permission != "allow" or not question.grant or question.is_unshown:
             return None
         # Other arguments would be unjudged.
         told = self._told(question.call, question.preview.paths)

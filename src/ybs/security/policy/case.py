@@ -291,4 +291,5 @@ class Case:
             needs_network=offers_network and bool(self.command and self.command.needs_network),
             network_grant=self.with_network().offered_grant if offers_network and grant else "",
             outside=self.outside,
+            is_unshown=self.subject.is_unshown,
         )

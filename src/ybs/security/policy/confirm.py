@@ -105,7 +105,7 @@ class Gate:
 
     @contextmanager
     def wishing(self, call_id: str, wish: Wish, reason: str) -> Generator[None]:
-        """Judge a call as though a rule for this tool allowed it, or asked about it, for that `reason`."""
+        """Judge a call as though a rule for this tool allowed it, or asked about it, for that `reason`; an "allow" counts for no tool whose needs nobody was shown."""
         if wish:
             self._asking.wishes[call_id] = wish, reason
         try:
@@ -115,6 +115,7 @@ class Gate:
 
     def _decided(self, call: ToolCall, effect: Effect, subject: Subject, judge: Judge) -> Decision:
         wish, _ = self._asking.wishes.get(call.id, ("", ""))
+        wish = "" if wish == "allow" and subject.is_unshown else wish
         rules = {each: [call.name] if each == wish else [] for each in ("allow", "ask")}
         policy = self.policy.tried(allow=rules["allow"], ask=rules["ask"]) if wish else self.policy
         if self._bound is None:

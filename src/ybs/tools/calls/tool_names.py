@@ -1,6 +1,7 @@
 """Resolve the name of a tool: its own, another spelling, or the name that other agents use."""
 
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -27,6 +28,24 @@ _ALIASES = {
     "set_thought": ("thought",),  # Yips' tag
 }
 _MEANT = {alias: name for name, aliases in _ALIASES.items() for alias in aliases}
+#: The names by which hooks know tools (`agent/user_hooks`), the usual one first.
+HOOK_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "run_shell": ("Bash",),
+    "read_file": ("Read", "NotebookRead"),
+    "write_file": ("Write",),
+    "edit_file": ("Edit", "MultiEdit"),
+    "delete_file": (),
+    "list_files": ("Glob", "LS"),
+    "search_files": ("Grep",),
+    "shell_job": ("BashOutput", "KillShell", "KillBash"),
+    "web_fetch": ("WebFetch",),
+    "web_search": ("WebSearch",),
+    "ask_user": ("AskUserQuestion",),
+    "todo": ("TodoWrite",),
+    "skill": ("Skill",),
+    "delegate": ("Task", "Agent"),
+}
+_HOOKED = {each.casefold(): name for name, names in HOOK_NAMES.items() for each in names}
 
 
 class FoundTool(Struct, frozen=True):
@@ -56,6 +75,11 @@ def _meant(name: str, tools: Collection[str]) -> tuple[str, bool]:
         return (spelled[0] if len(spelled) == 1 else "", False)
     meant = _MEANT.get(key, "")
     return (meant if meant in tools else "", True)
+
+
+def known_by(name: str) -> str:
+    """Return the tool of ybs's that hooks or models know by this name, in any case; empty where they know none."""
+    return _HOOKED.get(name.casefold()) or _MEANT.get(_key(name), "")
 
 
 def own_name(name: str, tools: Collection[str]) -> str:

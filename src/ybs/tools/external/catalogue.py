@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ybs.config import private_file
 from ybs.config.document import visible
-from ybs.config.review import Review, VariableUse
+from ybs.config.review import PluginFolder, Review, VariableUse
 from ybs.config.schema import ToolsSettings
 from ybs.config.tool_definition import (
     BadDefinition,
@@ -26,7 +26,7 @@ from ybs.core.errors import ConfigError, Refused, ToolError
 from ybs.core.events import Emit, Noticed
 from ybs.core.ports import Effect, Preview, ToolOutput, ToolSpec
 from ybs.security.policy.case import Subject
-from ybs.tools.external.finding import ToolCandidate, candidates, names_of, own_names
+from ybs.tools.external.finding import RANKS, ToolCandidate, candidates, names_of, own_names
 from ybs.tools.external.program import Program, ProgramResult, ProgramRun, run
 from ybs.tools.foreign import BehindChecks
 from ybs.tools.toolbox import LocalToolbox
@@ -216,8 +216,9 @@ MOST_ANSWERED = 64_000
 _AT_ONCE = 4
 
 
-#: Rules of theirs know it by its name.
-_NAME_OF_PERSON = "is the name of a tool of your own, which stays whether or not it can be used; rename one of them"
+_NAME_OF = (
+    "is the name of a tool of {}, which stays whether or not it can be used; rename one of them"
+)
 
 
 class UnusableProgram(Struct, frozen=True):
@@ -231,7 +232,7 @@ class UnusableProgram(Struct, frozen=True):
 class Catalogue:
     """Finds the programs and keeps what is known of them. `tools` and `unusable` grow while programs are asked.
 
-    `review` is what the person decided about the project. `cache_file` is None where nothing may be written.
+    `review` is what the person decided about the project, `plugins` what they agreed to. `cache_file` is None where nothing may be written.
     """
 
     def __init__(
@@ -240,8 +241,10 @@ class Catalogue:
         workspace: Workspace,
         review: Review | None,
         cache_file: Path | None,
+        plugins: Sequence[PluginFolder] = (),
     ) -> None:
         self._settings, self._workspace, self._review = tools, workspace, review
+        self._plugins = plugins
         self._cache = SchemaCache(cache_file)
         self.tools: Sequence[ProgramTool] = ()
         self.unusable: Sequence[UnusableProgram] = ()
@@ -307,7 +310,9 @@ class Catalogue:
     def _looked_for(self, *, again: bool) -> "list[_Found]":
         """Return the candidates, with what is known of them without running anything."""
         found: list[_Found] = []
-        for candidate in candidates(self._settings, self._workspace.roots, self._review):
+        for candidate in candidates(
+            self._settings, self._workspace.roots, self._review, self._plugins
+        ):
             each = _Found(candidate)
             try:
                 each.read(self._cache, again=again)
@@ -348,27 +353,24 @@ class Catalogue:
         return Saying(problem=problem) if problem else Saying(answer=ran.answer or b"")
 
     def _take(self, found: "list[_Found]") -> None:
-        """Offer those that are known by now, in the order in which they were found."""
+        """Offer those that are known by now, in the order in which they were found; each name is that of who is first to have it, used or not."""
         tools, unusable = list[ProgramTool](), list[UnusableProgram]()
-        own_names = set(self._own_names)
+        taken = dict.fromkeys(self._own_names, RANKS[0])
         for each in found:
             candidate, said = each.candidate, list[ProgramTool]()
+            shown, whose = candidate.program.shown, candidate.whose
             try:
                 said = each.tools(self._workspace, self._review) if each.saying else []
             except BadDefinition as error:
-                unusable.append(
-                    UnusableProgram(candidate.program.shown, str(error), candidate.is_expected)
-                )
-            if not each.is_persons:  # they come behind those that are
-                unusable += [
-                    UnusableProgram(tool.program.shown, f"{tool.name!r} {_NAME_OF_PERSON}")
-                    for tool in said
-                    if tool.name in own_names
-                ]
-                said = [tool for tool in said if tool.name not in own_names]
-            elif not said:
-                own_names |= each.names
-            tools += said
+                unusable.append(UnusableProgram(shown, str(error), candidate.is_expected))
+            for name in {tool.name for tool in said} or each.names:
+                taken.setdefault(name, whose)
+            tools += [tool for tool in said if taken[tool.name] == whose]
+            unusable += [
+                UnusableProgram(shown, f"{tool.name!r} {_NAME_OF.format(taken[tool.name])}")
+                for tool in said
+                if taken[tool.name] != whose
+            ]
         self.tools, self.unusable = tools, unusable
 
 
@@ -378,16 +380,13 @@ class _Found:
     def __init__(self, candidate: ToolCandidate) -> None:
         self.candidate, self.key = candidate, ""
         self.saying: Saying | None = None
-        program = candidate.program
-        #: It is a program of theirs, or one of the project's that their own settings name.
-        self.is_persons = candidate.entry is not None or not program.is_projects
         #: What its tools may be called, as far as can be told without running it.
         self.names: Set[str] = frozenset()
 
     def read(self, cache: SchemaCache, *, again: bool) -> None:
         """Take what it says from where that needs no run of it. Raises OSError."""
         candidate, entry = self.candidate, self.candidate.entry
-        if self.is_persons:
+        if candidate.whose != RANKS[-1]:
             self.names = frozenset(names_of(str(candidate.program.path)))
         if candidate.problem:
             self.saying = Saying(problem=candidate.problem)
@@ -409,9 +408,7 @@ class _Found:
         definitions = self._definitions()
         if entry is not None:
             definitions = [from_settings(entry, definitions[0] if definitions else None)]
-        elif program.path.is_relative_to(
-            (workspace.roots.host.config_folder / "plugins").resolve()
-        ):
+        elif self.candidate.plugin:
             definitions = [replace(each, cwd="") for each in definitions]
         for each in definitions:
             if each.name.startswith("mcp__"):

@@ -1,4 +1,4 @@
-"""Find external tools: programs in the folders of `tools.search_paths`, and those of `tools.external`.
+"""Find external tools: programs in the folders of `tools.search_paths`, those of `tools.external`, and those that plugins bring.
 
 What lies in the project counts only where the person trusts the project, and only what that trust is bound to. What a setting names is
 the project's where that, or the repository around it, lies on the way: a link that leads out of it makes nothing the person's.
@@ -6,30 +6,41 @@ the project's where that, or the repository around it, lies on the way: a link t
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
 from ybs.config.host import Host
 from ybs.config.paths import SIDECAR, sidecar_of
-from ybs.config.review import ProjectFile, Review
+from ybs.config.review import PluginFolder, ProjectFile, Review
 from ybs.config.schema import ExternalToolSettings, ToolsSettings
-from ybs.config.tool_definition import MOST_OF_CODE, Described, is_python_tool, read_beside
+from ybs.config.tool_definition import (
+    MOST_OF_CODE,
+    Definition,
+    Described,
+    is_python_tool,
+    read_beside,
+)
 from ybs.core.lazy import lazy
 from ybs.security.paths.opening import read_beginning
 from ybs.security.paths.roots import Roots
+from ybs.tools.calls.tool_names import HOOK_NAMES
 from ybs.tools.external.program import Program
+from ybs.tools.registry import NAMES
 
 #: A name of many folders: a program in a project's folder of this name need not be a tool.
 _COMMON = "tools"
+#: Whose the names of tools are; a later one has none that an earlier one may have, as rules know tools by their names.
+RANKS: Final = ("your own", "a plugin", "the project")
 MOST_FILES = 500  # of a folder
 _NOT_TRUSTED = "it lies in the project and is not among the programs that you trust"
 _CAME_LATER = "the file that describes it is not among those that you trust"
 
 
 class ToolCandidate(Struct, frozen=True, kw_only=True):
-    """A program that may be a tool. `described` is what the file beside it says, of one of the project as the trust in it was asked; without one it is asked.
+    """A program that may be a tool. `described` is what the file beside it says, of one of the project or a `plugin` as the person was asked about that; without one it is asked.
 
     `entry` is that of the settings, where it stands there. `is_expected`: it is meant to be a tool, so what is wrong with it matters.
     `problem` says why it is not run.
@@ -38,13 +49,24 @@ class ToolCandidate(Struct, frozen=True, kw_only=True):
     program: Program
     described: Described | None = None
     entry: ExternalToolSettings | None = None
+    plugin: str = ""
     is_expected: bool = True
     problem: str = ""
 
+    @property
+    def whose(self) -> str:
+        """Whose the names of its tools are: "your own", where it is a program of theirs, or one of the project's that their settings name, "a plugin", or "the project"."""
+        if self.entry is None and (self.plugin or self.program.is_projects):
+            return "a plugin" if self.plugin else "the project"
+        return "your own"
 
-def candidates(tools: ToolsSettings, roots: Roots, review: Review | None) -> list[ToolCandidate]:
-    """Return the programs in their order: the settings first, then folder by folder, by name; a project's stand in for none of the person's. Files are looked at."""
-    return sorted(_candidates(tools, roots, review), key=lambda each: each.program.is_projects)
+
+def candidates(
+    tools: ToolsSettings, roots: Roots, review: Review | None, plugins: Sequence[PluginFolder] = ()
+) -> list[ToolCandidate]:
+    """Return the programs in their order: the settings first, then folder by folder, by name, then plugins; of one name the person's own stands before a plugin's and that before the project's. Files are looked at."""
+    found = (*_candidates(tools, roots, review), *_of_plugins(plugins, roots))
+    return sorted(found, key=lambda each: (RANKS.index(each.whose), each.program.is_projects))
 
 
 def _candidates(
@@ -63,6 +85,20 @@ def _candidates(
         if real not in seen:
             seen.add(real)
             yield from _in_folder(name, real, roots, review, is_projects=is_projects)
+
+
+def _of_plugins(plugins: Sequence[PluginFolder], roots: Roots) -> Iterator[ToolCandidate]:
+    """Yield what plugins bring as they were agreed to, whatever else lies in their folders."""
+    for plugin in plugins:
+        for name, described in plugin.tools.items():
+            path = plugin.folder / name
+            real = path.resolve()
+            yield ToolCandidate(
+                program=Program(real, str(path), is_python=_is_python(real)),
+                described=described,
+                plugin=plugin.name,
+                problem=_NOT_TRUSTED if _is_projects(path, roots) else "",
+            )
 
 
 def _of_entry(entry: ExternalToolSettings, roots: Roots, review: Review | None) -> ToolCandidate:
@@ -121,7 +157,6 @@ def _in_folder(
             entries = sorted(found, key=lambda entry: entry.name)[:MOST_FILES]
     except OSError:
         return
-    names = {entry.name for entry in entries}
     for entry in entries:
         each, path = entry.name, folder / entry.name
         if each.startswith(".") or each.endswith(SIDECAR) or not _is_program(entry):
@@ -133,7 +168,7 @@ def _in_folder(
             continue
         if inside.startswith(f"{_COMMON}/") and not (review and review.files[inside].is_executable):
             continue  # it is trusted as something that tools may load, not as a tool
-        sidecar = sidecar_of(str(path), lambda name: Path(name).name in names)
+        sidecar = sidecar_of(str(path), os.path.isfile)
         program = Program(
             real, f"{name.rstrip('/')}/{each}", is_python=_is_python(real), in_project=inside,
             files=_files(inside, review),
@@ -182,15 +217,25 @@ _MOST_BYTES = 200_000
 _NAME = lazy(rb"""["']([A-Za-z][\w-]{1,63})["']|\bdef ([A-Za-z]\w{0,63})\(""")
 
 
-def possible_names(tools: ToolsSettings, host: Host, folder: Path) -> Iterator[str]:
+def possible_names(
+    tools: ToolsSettings, host: Host, folder: Path, plugins: Sequence[PluginFolder] = ()
+) -> Iterator[str]:
     """Yield the names of the files in the folders of tools, and those that stand in them; of projects not trusted too."""
+    for plugin in plugins:
+        for name, described in plugin.tools.items():
+            yield from (
+                [described.name]
+                if isinstance(described, Definition)
+                else names_of(str(plugin.folder / name))
+            )
     for place in tools.search_paths:
         for file in _files_in(host.expand(place, folder)):
             yield from names_of(file)
 
 
 def own_names(tools: ToolsSettings, roots: Roots) -> Iterator[str]:
-    """Yield the names that are the person's, whether or not their tools are in use: those of entries of the settings, and of all files in the folders."""
+    """Yield the names that are the person's, whether or not their tools are in use: of entries of the settings, of all files in the folders, and what hooks know by more names."""
+    yield from (name for name in HOOK_NAMES if name not in NAMES)
     yield from (each.name for each in tools.external)
     for place in tools.search_paths:
         folder = roots.host.expand(place, roots.folder)

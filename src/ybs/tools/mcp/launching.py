@@ -33,6 +33,7 @@ from ybs.trust.reach import opened_by
 from ybs.trust.shown import (
     interpreter_of,
     named_in,
+    opened,
     paths_of,
     plain_word,
     programs_in,
@@ -329,7 +330,7 @@ def _paths(
             _check_apart(name, path.resolve(), workspace, is_written=is_written)
         if is_written and not led_to(path):
             raise BadServer(link_words(host, path))
-    return [Path(os.path.abspath(path)) for path in paths]  # noqa: PTH100 - no link is resolved
+    return opened(names, host, folder)
 
 
 def _check_apart(name: str, path: Path, workspace: Workspace, *, is_written: bool) -> None:
