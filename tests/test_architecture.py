@@ -534,6 +534,33 @@ def test_time_limits_are_the_ones_that_hold_in_a_task_that_is_being_cancelled() 
     assert found == ["ybs.core.time_limits"]
 
 
+#: Who connects to a server by more than a request of `providers/http`, and why no other may: there the proxy, the login, the certificates and
+#: the server behind `localhost` are picked by ybs.
+CONNECTING = {
+    "config/http_client.py": "the clients of httpx2, for MCP, WhatsApp and models",
+    "providers/http/plain_http.py": "HTTP without TLS and proxies",
+    "providers/reachable.py": "looks whether anybody listens, and says nothing",
+    "providers/local/server.py": "a socket in a folder of ybs",
+    "frontends/serve/client.py": "likewise",
+    "frontends/acp/command.py": "two ends of one pair of sockets",
+    "frontends/gateway/slack.py": "what the platform's library asks for",
+    "frontends/gateway/matrix.py": "likewise",
+    "security/sandbox/shared_network.py": "the other end of a command's network",
+    "tools/web.py": "connects to the address that it judged",
+}
+
+
+def test_connections_are_made_in_few_places() -> None:
+    makers = "AsyncClient|ClientSession|(?:Async)?HTTPTransport|HTTPS?Connection|urlopen|build_opener|open_connection|open_unix_connection"
+    makers += "|create_connection|create_unix_connection|Async(?:ConnectionPool|HTTPProxy)"
+    making = re.compile(
+        rf"\b(?:{makers})\(|\b(?:httpx2?\.(?:Client|get|post|put|patch|delete|head|request|stream)|aiohttp\.request)\("
+        r"|\((?:\w+\.)?(?:AsyncHTTPTransport|HTTPConnection|AsyncClient)\)|\bimport (?:requests|urllib3)\b"
+    )
+    found = {str(p.relative_to(SOURCE)) for p in MODULES if making.search(p.read_text())}
+    assert found == CONNECTING.keys(), "send it by ybs.providers.http.client, or say here why not"
+
+
 #: Objects of other libraries whose attribute happens to be called as one of ybs's own.
 SET_BY_OTHERS_RULES = {
     "frontends/terminal/prompt/input.py self.app.before_render": "prompt_toolkit: likewise",

