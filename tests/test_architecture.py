@@ -561,6 +561,34 @@ def test_connections_are_made_in_few_places() -> None:
     assert found == CONNECTING.keys(), "send it by ybs.providers.http.client, or say here why not"
 
 
+#: Who makes files and folders by the umask or by their names, and why not by `config/private_file.py`: they are no files of ybs.
+MAKING = {
+    "commands/learn.py": "units of systemd",
+    "frontends/subcommands/editors.py": "an editor's settings",
+    "context/focus.py": "a folder of the project",
+    "conductor/contents.py": "a project's folders, and copies of them",
+    "security/paths/opening.py": "likewise",
+    "frontends/terminal/clipboard.py": "in a temporary folder of its own",
+    "frontends/terminal/prompt/input.py": "likewise",
+    "git/three_way.py": "likewise",
+    "plugins/cloning.py": "likewise",
+    "plugins/content.py": "in a folder that was just made, with rights of its own",
+    "tools/external/program.py": "likewise",
+    "security/sandbox/bubblewrap.py": "in a sandbox",
+    "security/sandbox/copied_homes.py": "likewise",
+}
+
+
+def test_files_of_ybs_are_made_in_one_place() -> None:
+    making = re.compile(
+        r"\.(?:mkdir|makedirs)\((?!.*0o700|.*_MODE|.*_RIGHTS)|\.(?:write_bytes|touch)\((?!self)|(?<!_pipe)\.write_text\("
+        r"|\.open\(\"[wax]|\bopen\((?!handle|descriptor|writing|number)[^()]*, \"[wax]|\bFileHandler\("
+    )
+    texts = ((path, path.read_text()) for path in MODULES)
+    found = {str(path.relative_to(SOURCE)) for path, text in texts if making.search(text)}
+    assert found - {"checkpoints/keeping.py", "session/undoing.py"} == MAKING.keys()
+
+
 #: Objects of other libraries whose attribute happens to be called as one of ybs's own.
 SET_BY_OTHERS_RULES = {
     "frontends/terminal/prompt/input.py self.app.before_render": "prompt_toolkit: likewise",

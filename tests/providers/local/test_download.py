@@ -3,7 +3,9 @@
 import asyncio
 import errno
 import fcntl
+import os
 import shutil
+import stat
 from base64 import b64encode
 from pathlib import Path
 from threading import Event
@@ -427,6 +429,46 @@ async def test_a_hub_that_falls_silent_is_not_waited_for(target: Path, monkeypat
         with pytest.raises(ProviderDown, match=words):
             await fetch(hub, target)
         done.set()
+
+
+@pytest.mark.integration
+async def test_what_a_download_makes_is_the_persons_alone_whatever_the_umask(target: Path):
+    """While it comes, and when it is there."""
+    before = os.umask(0)
+    try:
+        with open_hub(gives(most=10), says(404), gives()) as hub:
+            async with download.alone(target.parent):
+                with pytest.raises(ProviderDown, match="answered 404"):
+                    await fetch(hub, target)
+                assert rights(target) == {"fetch.lock": 0o600, "m.gguf.part": 0o600, "m.gguf.etag": 0o600}  # fmt: skip
+                await fetch(hub, target)
+    finally:
+        os.umask(before)
+    assert rights(target) == {"fetch.lock": 0o600, "m.gguf": 0o600}
+    assert stat.S_IMODE(target.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["m.gguf.part", "m.gguf.etag", "fetch.lock", ""])
+async def test_a_link_in_the_place_of_what_a_download_makes_is_not_followed(
+    target: Path, tmp_path: Path, name: str
+):
+    elsewhere = tmp_path / "elsewhere"
+    if name:
+        target.parent.mkdir(0o700)
+        elsewhere.write_bytes(b"of the person")
+    else:
+        elsewhere.mkdir(0o700)
+    (target.parent / name).symlink_to(elsewhere)
+    with open_hub(gives()) as hub, pytest.raises(YbsError, match="link"):
+        async with download.alone(target.parent):
+            await fetch(hub, target)
+    assert (elsewhere.read_bytes() if name else list(elsewhere.iterdir())) == ((name and b"of the person") or [])  # fmt: skip
+
+
+def rights(target: Path) -> dict[str, int]:
+    """Return the rights of what lies beside a file."""
+    return {each.name: stat.S_IMODE(each.lstat().st_mode) for each in target.parent.iterdir()}
 
 
 def nothing(*_: object) -> None:

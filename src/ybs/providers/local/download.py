@@ -5,6 +5,7 @@ taken, no more than the disk has room for, and nothing gets its name before its 
 """
 
 import asyncio
+import os
 import shutil
 from asyncio import sleep
 from collections import Counter
@@ -17,7 +18,9 @@ from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
+from ybs.config import private_file
 from ybs.config.addresses import is_local
+from ybs.config.private_file import Busy
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
@@ -82,7 +85,7 @@ async def download(
     """Download a file into its place. Raises ProviderDown where it cannot be had and YbsError where it cannot be kept."""
     part = target.with_name(target.name + ".part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        private_file.make_folder(target.parent)
         offer = await _fetch(url, part, progress, route)
         progress(offer.total, offer.total, "checking the hash")
         digest = await asyncio.to_thread(digest_of, part)
@@ -174,7 +177,8 @@ async def _fetch_rest(url: str, part: Path, progress: Progress, route: Route | N
                 f"{host_of(url)} does not say how large the file is, so it is not downloaded."
             )
         _check_room(part.parent, offer.total - done)
-        _mark_file(part).write_text(mark if done else offer.mark, "utf-8")
+        kept = (mark if done else offer.mark).encode()
+        private_file.replace(_mark_file(part), kept, waits=False)
         done = await _write(response, part, done, offer.total, progress)
     if done > offer.total:
         _discard(part)
@@ -188,7 +192,8 @@ async def _fetch_rest(url: str, part: Path, progress: Progress, route: Route | N
 
 async def _write(response: Response, part: Path, done: int, total: int, progress: Progress) -> int:
     """Append what comes, and return how many bytes there are; more than announced are not taken."""
-    with part.open("ab" if done else "wb") as file:
+    with os.fdopen(private_file.open_locked(part), "ab") as file:
+        file.truncate(done)
         async with aclosing(timed_chunks(response, TIMEOUT_SECONDS)) as blocks:
             async for block in blocks:
                 done += len(block)
@@ -299,13 +304,11 @@ def _mark_file(part: Path) -> Path:
 @asynccontextmanager
 async def alone(folder: Path) -> AsyncGenerator[None]:
     """Keep other runs of ybs from downloading into a folder at the same time. Raises YbsError where one does."""
-    import fcntl  # not on every system; those have no local model either
-
-    with (folder / "fetch.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise YbsError(
-                "Another ybs is downloading a model. Wait until it has finished."
-            ) from error
+    try:
+        lock = private_file.open_locked(folder / "fetch.lock")
+    except Busy as error:
+        raise YbsError("Another ybs is downloading a model. Wait until it has finished.") from error
+    try:
         yield
+    finally:
+        os.close(lock)

