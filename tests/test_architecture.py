@@ -534,6 +534,61 @@ def test_time_limits_are_the_ones_that_hold_in_a_task_that_is_being_cancelled() 
     assert found == ["ybs.core.time_limits"]
 
 
+#: Who connects to a server by more than a request of `providers/http`, and why no other may: there the proxy, the login, the certificates and
+#: the server behind `localhost` are picked by ybs.
+CONNECTING = {
+    "config/http_client.py": "the clients of httpx2, for MCP, WhatsApp and models",
+    "providers/http/plain_http.py": "HTTP without TLS and proxies",
+    "providers/reachable.py": "looks whether anybody listens, and says nothing",
+    "providers/local/server.py": "a socket in a folder of ybs",
+    "frontends/serve/client.py": "likewise",
+    "frontends/acp/command.py": "two ends of one pair of sockets",
+    "frontends/gateway/slack.py": "what the platform's library asks for",
+    "frontends/gateway/matrix.py": "likewise",
+    "security/sandbox/shared_network.py": "the other end of a command's network",
+    "tools/web.py": "connects to the address that it judged",
+}
+
+
+def test_connections_are_made_in_few_places() -> None:
+    makers = "AsyncClient|ClientSession|(?:Async)?HTTPTransport|HTTPS?Connection|urlopen|build_opener|open_connection|open_unix_connection"
+    makers += "|create_connection|create_unix_connection|Async(?:ConnectionPool|HTTPProxy)"
+    making = re.compile(
+        rf"\b(?:{makers})\(|\b(?:httpx2?\.(?:Client|get|post|put|patch|delete|head|request|stream)|aiohttp\.request)\("
+        r"|\((?:\w+\.)?(?:AsyncHTTPTransport|HTTPConnection|AsyncClient)\)|\bimport (?:requests|urllib3)\b"
+    )
+    found = {str(p.relative_to(SOURCE)) for p in MODULES if making.search(p.read_text())}
+    assert found == CONNECTING.keys(), "send it by ybs.providers.http.client, or say here why not"
+
+
+#: Who makes files and folders by the umask or by their names, and why not by `config/private_file.py`: they are no files of ybs.
+MAKING = {
+    "commands/learn.py": "units of systemd",
+    "frontends/subcommands/editors.py": "an editor's settings",
+    "context/focus.py": "a folder of the project",
+    "conductor/contents.py": "a project's folders, and copies of them",
+    "security/paths/opening.py": "likewise",
+    "frontends/terminal/clipboard.py": "in a temporary folder of its own",
+    "frontends/terminal/prompt/input.py": "likewise",
+    "git/three_way.py": "likewise",
+    "plugins/cloning.py": "likewise",
+    "plugins/content.py": "in a folder that was just made, with rights of its own",
+    "tools/external/program.py": "likewise",
+    "security/sandbox/bubblewrap.py": "in a sandbox",
+    "security/sandbox/copied_homes.py": "likewise",
+}
+
+
+def test_files_of_ybs_are_made_in_one_place() -> None:
+    making = re.compile(
+        r"\.(?:mkdir|makedirs)\((?!.*0o700|.*_MODE|.*_RIGHTS)|\.(?:write_bytes|touch)\((?!self)|(?<!_pipe)\.write_text\("
+        r"|\.open\(\"[wax]|\bopen\((?!handle|descriptor|writing|number)[^()]*, \"[wax]|\bFileHandler\("
+    )
+    texts = ((path, path.read_text()) for path in MODULES)
+    found = {str(path.relative_to(SOURCE)) for path, text in texts if making.search(text)}
+    assert found - {"checkpoints/keeping.py", "session/undoing.py"} == MAKING.keys()
+
+
 #: Objects of other libraries whose attribute happens to be called as one of ybs's own.
 SET_BY_OTHERS_RULES = {
     "frontends/terminal/prompt/input.py self.app.before_render": "prompt_toolkit: likewise",

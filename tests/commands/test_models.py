@@ -306,8 +306,9 @@ async def test_another_users_server_is_named_so(open_session: Open, home: Path, 
 
 
 @pytest.mark.parametrize("owner", ["mallory", ""])
+@pytest.mark.parametrize("name", ["vllm", "work"])
 async def test_a_provider_named_without_a_model_says_whose_its_server_is(
-    open_session: Open, home: Path, monkeypatch, owner: str
+    open_session: Open, home: Path, monkeypatch, owner: str, name: str
 ):
     """Another user's is sent no key for its list, and Enter does not take it."""
     key = "k-" + "x" * 20
@@ -316,10 +317,11 @@ async def test_a_provider_named_without_a_model_says_whose_its_server_is(
     async with OpenAIServer([]) as server, OpenAIServer([]) as other:
         preset = msgspec.structs.replace(PRESETS["vllm"], endpoint=other.url)
         monkeypatch.setitem(PRESETS, "vllm", preset)
+        own(home, work={"endpoint": other.url, "api_key_env": "VLLM_API_KEY"})
         session, _ = open_session(server)
         async with session:
             used = session.agent.provider
-            items = menu_of(await said(session, "/provider vllm")).items
+            items = menu_of(await said(session, f"/provider {name}")).items
             sent = [str(dict(each.headers)) for each in other.other_requests]
             marked = next((each for each in items if each.is_current), items[0])
             await said(session, marked.line)

@@ -1,6 +1,7 @@
 """What can be reached now: all are asked at once, and nobody waits for one that does not answer."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -125,3 +126,27 @@ async def test_a_server_that_nobody_chose_gets_no_key(serve: Serve, monkeypatch)
     await found_in(Config(llm=LlmSettings(provider="vllm")))
     await reachable.list_models(this_host(), Config(), "vllm")
     assert {each.headers["authorization"] for each in server.asked} == {"Bearer of-vllm"}
+
+
+@pytest.mark.parametrize("owner", ["mallory", ""])
+async def test_the_list_of_another_users_server_is_asked_for_without_anything_of_the_persons(
+    serve: Serve, monkeypatch, owner: str
+):
+    """Not with a key, a header, a login or a query that the settings give it, whatever its name there."""
+    monkeypatch.setattr(nearby, "other_user_at", lambda *_: owner)
+    monkeypatch.setenv("WORK_KEY", "of-variable")
+    server = await serve(http('{"data": [{"id": "m"}]}', type=JSON))
+    place = f"{server.url}?sig=of-query"
+    work = Endpoint(endpoint=place, api_key_env="WORK_KEY", headers={"x-key": "of-header"})
+    login = Endpoint(endpoint=server.url.replace("http://", "http://me:of-login@"), model="m")
+    config = Config(
+        providers={"work": work, "login": login}, llm=LlmSettings(provider="work", model="m")
+    )
+    for name in config.providers:
+        found = await reachable.look(this_host(), name, config)
+        assert await reachable.models_here(this_host(), found, config) == ["m"]
+        assert (await reachable.look_at_model(this_host(), name, config)).state == "listed"
+    assert [each.name for each in (await found_in(config))["work"].models] == ["m"]
+    sent = " ".join(f"{each.path} {each.headers}" for each in server.asked)
+    secrets = ("of-variable", "of-header", "of-query", b64encode(b"me:of-login").decode())
+    assert [each in sent for each in secrets] == [not owner] * 4

@@ -133,3 +133,14 @@ def test_addresses_that_are_not_public(address: str):
 
 def test_addresses_that_are_public():
     assert all(map(is_public, ("8.8.8.8", "2001:4860:4860::8888", "::ffff:8.8.8.8")))
+
+
+def test_localhost_is_the_address_at_which_the_persons_own_server_listens(monkeypatch):
+    """Of a search server that they named; at the other address another user of the machine may listen."""
+    with serving() as port:
+        monkeypatch.setattr(web, "loopback_hosts", lambda _: ["127.0.0.1", "::1"])
+        assert fetch(f"http://localhost:{port}/page", is_trusted=True).text
+        monkeypatch.setattr(web, "loopback_hosts", lambda _: ["::1", "127.0.0.1"])
+        with pytest.raises(NotFetched, match="could not be reached"):
+            fetch(f"http://localhost:{port}/page", is_trusted=True)
+    assert [path for _, path in seen] == ["/page"]

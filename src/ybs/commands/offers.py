@@ -74,11 +74,9 @@ async def offer_models_at(session: Session, name: str) -> Reply:
         incognito.check_model(name, "", is_here=is_here)
     reach = await look(session.host, name, session.config)
     names: list[str] = []
-    if reach.owner:  # is sent no key for a list
-        names = await models_here(session.host, reach, session.config)
-    else:
-        with suppress(ModelError, TimeoutError):
-            names = await in_time(list_models(session.host, session.config, name))
+    asked = list_models(session.host, session.config, name, is_keyless=bool(reach.owner))
+    with suppress(ModelError, TimeoutError):
+        names = await in_time(asked)
     if not names:
         text = f"{name} has no default model. Name one: /provider {name} MODEL"
         return Reply.error(text)

@@ -11,7 +11,7 @@ Usd: TypeAlias = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class Network(Struct, frozen=True, kw_only=True):
-    """How models and MCP servers that do not run on this machine are reached."""
+    """How models, MCP servers and downloads of models that are not on this machine are reached."""
 
     proxy: NotEmpty | None = None
     """The address of an HTTP proxy, `http://HOST:PORT`. Unset: that of the environment (`HTTPS_PROXY`,

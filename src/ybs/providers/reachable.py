@@ -30,10 +30,10 @@ from ybs.providers.registry import (
     chosen_provider,
     client_of,
     create_model,
-    guessed_provider,
     open_model,
     price_at,
     provider_names,
+    without_keys,
 )
 from ybs.providers.wire.loose_json import as_count
 from ybs.providers.wires import adapter_of, clean_endpoint
@@ -66,7 +66,8 @@ class Reachability(Struct, frozen=True, kw_only=True):
     """What is known of a provider without asking anybody beyond this machine.
 
     `variable` holds the key (empty: the settings do), or would; `advice` says, within a sentence, how its server is started;
-    `owner` names another user of this machine whose server it is.
+    `owner` names another user of this machine whose server it is. `is_keyless`: that, or nobody chose it, and any program may have
+    its usual port; for a list it is sent no key.
     """
 
     provider: str
@@ -76,6 +77,7 @@ class Reachability(Struct, frozen=True, kw_only=True):
     advice: str = ""
     complaint: str = ""
     owner: str = ""
+    is_keyless: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -114,7 +116,9 @@ async def look(host: Host, name: str, config: Config) -> Reachability:
         if not await listens(provider.endpoint):
             return _reach(provider, "stopped")
         owner = await owner_of(provider.endpoint)
-        return replace(_reach(provider, "running"), owner=owner)
+        is_own = name == chosen_name(config) or name in config.providers or provider.is_moved
+        is_keyless = bool(owner) or not is_own
+        return replace(_reach(provider, "running"), owner=owner, is_keyless=is_keyless)
     return _look_afar(host, provider)
 
 
@@ -127,8 +131,10 @@ def is_unused(found: Reachability, config: Config) -> bool:
 
 async def look_at_model(host: Host, name: str, config: Config) -> ModelReach:
     """Look whether the model that a provider would use is there. Raises ConfigError and ModelError."""
-    provider = chosen_provider(host, config, name)
+    provider = _provider_at(await look(host, name, config), host, config)
     model = create_model(host, config, provider=name)
+    if provider.is_keyless:
+        model = open_model(host, provider, config, model=model.name)
     complaint = ""
     try:
         try:
@@ -156,14 +162,22 @@ async def models_here(host: Host, found: Reachability, config: Config) -> list[s
     if not (found.is_here and found.is_ready):
         return []
     with suppress(ConfigError, ModelError, TimeoutError):
-        provider = guessed_provider(host, config, found.provider)
-        return await in_time(_listed(host, config, provider))
+        return await in_time(_listed(host, config, _provider_at(found, host, config)))
     return []
 
 
-async def list_models(host: Host, config: Config, provider: str | None = None) -> list[str]:
+async def list_models(
+    host: Host, config: Config, provider: str | None = None, *, is_keyless: bool = False
+) -> list[str]:
     """Ask a provider that the person chose for the names of its models. Raises ConfigError and ModelError."""
-    return await _listed(host, config, chosen_provider(host, config, provider))
+    found = chosen_provider(host, config, provider)
+    return await _listed(host, config, without_keys(found) if is_keyless else found)
+
+
+def _provider_at(found: Reachability, host: Host, config: Config) -> Provider:
+    """Return a provider as it is asked for a list. Raises ConfigError."""
+    provider = chosen_provider(host, config, found.provider)
+    return without_keys(provider) if found.is_keyless else provider
 
 
 async def _listed(host: Host, config: Config, found: Provider) -> list[str]:
@@ -294,16 +308,16 @@ async def _reached(host: Host, config: Config, name: str, *, everywhere: bool) -
         return None if is_unused(reach, config) else Reached(reach=reach)
     try:
         async with time_limit(REACH_SECONDS):
-            return Reached(reach=reach, models=tuple(await _models_of(host, config, name)))
+            return Reached(reach=reach, models=tuple(await _models_of(host, config, reach)))
     except TimeoutError:
         return Reached(reach=reach, why=f"it did not answer within {REACH_SECONDS} seconds")
     except (YbsError, ImportError) as error:
         return Reached(reach=reach, why=str(error).split("\n", 1)[0])
 
 
-async def _models_of(host: Host, config: Config, name: str) -> list[ReachedModel]:
+async def _models_of(host: Host, config: Config, reach: Reachability) -> list[ReachedModel]:
     """Return a provider's models. Raises ConfigError and ModelError."""
-    provider = guessed_provider(host, config, name)
+    provider = _provider_at(reach, host, config)
     if provider.make is not None:
         names = await _listed(host, config, provider)
         return [_reached_model(config, provider, each, ModelFacts(), {}) for each in names]

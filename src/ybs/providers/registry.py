@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ybs.config.addresses import is_local, is_loopback, is_passed_on
+from ybs.config.addresses import is_local, is_loopback, is_passed_on, shown_address
 from ybs.config.document import complaint_of
 from ybs.config.host import Host
 from ybs.config.key_store import find_key, find_variable, place_of, stored_key
@@ -106,8 +106,8 @@ class Provider(Struct, frozen=True, kw_only=True):
     is_installed: Callable[[Host], bool] | None = None
     locate: Callable[[Mapping[str, str]], str] | None = None
     is_moved: bool = False
-    #: Nobody chose it: it is asked at its usual port, which any program of this machine may have, and gets no key.
-    is_guessed: bool = False
+    #: It gets no key, see `without_keys`.
+    is_keyless: bool = False
     #: The server listens here, and `endpoint` says only how it speaks.
     unix_socket: Path | None = None
 
@@ -286,12 +286,10 @@ def key_left_behind(host: Host, config: Config) -> str:
     return f"it is not sent to {host_of(found.endpoint)}, where a variable says that {found.name} is; set llm.endpoint beside it"
 
 
-def guessed_provider(host: Host, config: Config, name: str) -> Provider:
-    """Return a provider as it is asked without being chosen. Raises ConfigError as `chosen_provider` does."""
-    found = chosen_provider(host, config, name)
-    is_named = name == chosen_name(config) or name in config.providers or found.is_moved
-    is_guessed = not is_named and found.make is None and is_loopback(host_of(found.endpoint))
-    return replace(found, is_guessed=is_guessed)
+def without_keys(provider: Provider) -> Provider:
+    """Return a provider as a stranger's server is asked: with no key, header, login or query of the person's."""
+    endpoint = shown_address(provider.endpoint)
+    return replace(provider, endpoint=endpoint, headers={}, is_keyless=True)
 
 
 def client_of(
@@ -527,7 +525,7 @@ def _key(host: Host, provider: Provider, endpoint: str) -> str | None:
     """Return the key, or None where none is needed. Raises AuthError, and ConfigError where it would leak."""
     server = host_of(endpoint)
     own, found = (provider.api_key or "").strip(), find_key(provider.key_variables, host.environ)
-    if provider.is_guessed:
+    if provider.is_keyless:
         return None
     if provider.key_variables == _OLLAMA_KEY and is_loopback(server):
         found = None  # it is for Ollama's cloud, and any program may have the port here

@@ -13,6 +13,8 @@ from typing import Any, Final
 import httpx2
 from msgspec import Struct
 
+from ybs.config.addresses import loopback_hosts
+
 MOST_BYTES: Final = 2_000_000
 SECONDS: Final = 20.0
 _MOST_REDIRECTS = 5
@@ -138,6 +140,8 @@ def _checked(url: httpx2.URL, *, is_trusted: bool) -> str:
 
 
 def _addresses(host: str, port: int) -> Sequence[str]:
+    if host == "localhost":  # at the other address another user of the machine may listen
+        return loopback_hosts(port)
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

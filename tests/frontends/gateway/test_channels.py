@@ -13,6 +13,7 @@ from channel_contract import FakePlatform, Taken, TelegramPlatform, running
 from discord_platform import DiscordPlatform
 from matrix_platform import MatrixPlatform
 from rows import every_row
+from scripted import OpenAIServer
 from slack_platform import SlackPlatform
 from whatsapp_platform import WhatsAppPlatform
 from ybs.config.host import Host
@@ -36,7 +37,8 @@ from ybs.frontends.gateway.channel import (
 from ybs.frontends.gateway.discord import Discord
 from ybs.frontends.gateway.formatting import formatted
 from ybs.frontends.gateway.gateway import BUILT_IN, _maker, make_channels
-from ybs.frontends.gateway.received import is_at
+from ybs.frontends.gateway.received import fetched, is_at
+from ybs.providers.http import plain_http
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(30)]
 
@@ -369,3 +371,19 @@ def test_a_platform_whose_packages_are_missing_names_the_command_that_adds_them(
 def test_files_are_asked_for_at_the_platforms_own_hosts_alone(url: str, is_asked: bool):
     hosts = ("fbsbx.com", "http://127.0.0.1:1/v1", "")
     assert any(is_at(url, each) for each in hosts) is is_asked
+
+
+async def test_a_file_is_fetched_from_the_persons_own_server_and_by_no_proxy(monkeypatch):
+    """Another user may listen at the other address that `localhost` means, and would get the token."""
+    async with OpenAIServer([]) as server, OpenAIServer([]) as other:
+        monkeypatch.setenv("HTTP_PROXY", other.url)
+        monkeypatch.setattr(plain_http, "loopback_hosts", lambda _port: ["127.0.0.1"])
+        place = server.url.replace("127.0.0.1", "localhost")
+        url, token = f"{place}/models", {"Authorization": "Bearer of-matrix"}
+        assert b"scripted" in await fetched(url, 10_000, token, hosts=[place])
+        monkeypatch.setattr(plain_http, "loopback_hosts", lambda _port: ["::1"])
+        with pytest.raises(UnreachableError):
+            await fetched(url, 10_000, token, hosts=[place])
+    (sent,) = server.other_requests
+    assert sent.headers["authorization"] == "Bearer of-matrix"
+    assert other.other_requests == []

@@ -10,6 +10,7 @@ from chat_platform import TOKEN
 from hosts import this_host
 from trusting import put
 from ybs.cli import main
+from ybs.config.private_file import Unsafe
 from ybs.frontends.gateway.gateway import GatewayFolder
 from ybs.frontends.gateway.store import GatewayStore, channel_states, sqlite_engine
 
@@ -44,6 +45,9 @@ def test_the_database_is_for_its_owner_alone(tmp_path: Path):
         assert modes.keys() >= {"gateway.db", "gateway.db-wal"}
         assert set(modes.values()) == {0o600}
         file.chmod(0o644)
+    (tmp_path / "link").symlink_to(file)
+    with pytest.raises(Unsafe, match="link"):
+        sqlite_engine(tmp_path / "link")
 
 
 def test_it_does_not_start_where_it_would_write_down_what_is_to_be_incognito(

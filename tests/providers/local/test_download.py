@@ -3,8 +3,12 @@
 import asyncio
 import errno
 import fcntl
+import os
 import shutil
+import stat
+from base64 import b64encode
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 import pytest
@@ -23,6 +27,8 @@ from local.loopback_hub import (
 
 from rows import every_row
 from ybs.core.errors import ProviderDown, YbsError
+from ybs.providers.http import plain_http
+from ybs.providers.http.transport import Route
 from ybs.providers.local import download
 from ybs.providers.local.download import Downloaded, redirected
 
@@ -372,3 +378,98 @@ def test_a_redirect_is_followed_only_where_it_does_no_harm(url, location, there)
         return
     with pytest.raises(ProviderDown, match="not followed"):
         redirected(url, location)
+
+
+@pytest.mark.integration
+async def test_a_hub_on_this_machine_is_asked_at_the_persons_own_server_and_by_no_proxy(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Another user may listen at the other address that `localhost` means, and would get the login."""
+    with open_hub(gives()) as hub, open_hub(says(404)) as other:
+        monkeypatch.setenv("HTTP_PROXY", other.url)
+        monkeypatch.setattr(plain_http, "loopback_hosts", lambda _port: ["127.0.0.1", "::1"])
+        place = f"http://me:sesame@localhost:{hub.server_port}"
+        for known in (SHA256, ""):
+            await download.download(f"{place}/m.gguf", target, nothing, known_sha256=known)
+        monkeypatch.setattr(plain_http, "loopback_hosts", lambda _port: ["::1"])
+        with pytest.raises(ProviderDown, match="from localhost broke off 5 times"):
+            await download.download(f"{place}/m.gguf", target, nothing)
+    assert hub.logins == [f"Basic {b64encode(b'me:sesame').decode()}"] * 2
+    assert other.asked == []
+
+
+@pytest.mark.integration
+async def test_a_hub_elsewhere_is_asked_by_the_proxy_of_the_settings(target: Path, monkeypatch):
+    with open_hub(redirects("http://files.example/f.gguf"), gives()) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        route = Route(proxy=proxy.url)
+        address = "http://me:sesame@hub.example/\u00fc.gguf"
+        await download.download(address, target, nothing, route=route)
+    assert content(target) == MODEL
+    assert [each[0] for each in proxy.asked] == [
+        "http://hub.example/%C3%BC.gguf",
+        "http://files.example/f.gguf",
+    ]
+    assert proxy.logins == [f"Basic {b64encode(b'me:sesame').decode()}", None]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("words", ["no answer within 0.2 s", "nothing came for 0.2 s"])
+async def test_a_hub_that_falls_silent_is_not_waited_for(target: Path, monkeypatch, words: str):
+    monkeypatch.setattr(download, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(download, "TRIES", 1)
+    done = Event()
+
+    def answer(to: Any) -> None:
+        if words.startswith("nothing"):
+            to.head(200, Content_Length=100)
+        done.wait(10)
+
+    with open_hub(answer) as hub:
+        with pytest.raises(ProviderDown, match=words):
+            await fetch(hub, target)
+        done.set()
+
+
+@pytest.mark.integration
+async def test_what_a_download_makes_is_the_persons_alone_whatever_the_umask(target: Path):
+    """While it comes, and when it is there."""
+    before = os.umask(0)
+    try:
+        with open_hub(gives(most=10), says(404), gives()) as hub:
+            async with download.alone(target.parent):
+                with pytest.raises(ProviderDown, match="answered 404"):
+                    await fetch(hub, target)
+                assert rights(target) == {"fetch.lock": 0o600, "m.gguf.part": 0o600, "m.gguf.etag": 0o600}  # fmt: skip
+                await fetch(hub, target)
+    finally:
+        os.umask(before)
+    assert rights(target) == {"fetch.lock": 0o600, "m.gguf": 0o600}
+    assert stat.S_IMODE(target.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["m.gguf.part", "m.gguf.etag", "fetch.lock", ""])
+async def test_a_link_in_the_place_of_what_a_download_makes_is_not_followed(
+    target: Path, tmp_path: Path, name: str
+):
+    elsewhere = tmp_path / "elsewhere"
+    if name:
+        target.parent.mkdir(0o700)
+        elsewhere.write_bytes(b"of the person")
+    else:
+        elsewhere.mkdir(0o700)
+    (target.parent / name).symlink_to(elsewhere)
+    with open_hub(gives()) as hub, pytest.raises(YbsError, match="link"):
+        async with download.alone(target.parent):
+            await fetch(hub, target)
+    assert (elsewhere.read_bytes() if name else list(elsewhere.iterdir())) == ((name and b"of the person") or [])  # fmt: skip
+
+
+def rights(target: Path) -> dict[str, int]:
+    """Return the rights of what lies beside a file."""
+    return {each.name: stat.S_IMODE(each.lstat().st_mode) for each in target.parent.iterdir()}
+
+
+def nothing(*_: object) -> None:
+    """Tell nobody how far it is."""

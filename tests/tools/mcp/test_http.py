@@ -31,6 +31,7 @@ from mcp_http import (
     served,
 )
 from rows import every_row
+from ybs.config import http_client
 from ybs.config.host import Host
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
@@ -360,26 +361,10 @@ async def test_localhost_is_the_server_of_the_person_that_listens_there(
             ["127.0.0.1", "::1"],
             ["::1", "127.0.0.1"],
         ):  # nobody listens at the other one
-            monkeypatch.setattr(answers, "loopback_hosts", lambda _, hosts=hosts: hosts)
+            monkeypatch.setattr(http_client, "loopback_hosts", lambda _, hosts=hosts: hosts)
             async with connected(tmp_path, f"http://{place}/mcp", headers={"X-Key": "k"}) as held:
                 seen = json.loads(await held.call("headers"))
                 assert (seen["host"], seen["x-key"]) == (place, "k")
-
-
-async def test_only_the_first_address_of_localhost_is_sent_a_key(tmp_path: Path, monkeypatch):
-    asked: list[str] = []
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        asked.append(f"{request.url.host} {request.extensions['sni_hostname']}")
-        return httpx2.Response(200, text="{}")
-
-    monkeypatch.setattr(answers, "loopback_hosts", lambda port: [f"a{port}", "b"])
-    transport = answers.CheckedTransport(
-        httpx2.MockTransport(answer), lambda _: None, address="https://localhost/mcp", seconds=5
-    )
-    for address in ("https://localhost/mcp", "http://localhost/mcp"):
-        await transport.handle_async_request(httpx2.Request("GET", address))
-    assert asked == ["a443 localhost", "a80 localhost"]
 
 
 async def test_a_key_that_is_refused_is_not_a_login(tmp_path: Path):

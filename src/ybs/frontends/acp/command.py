@@ -27,6 +27,7 @@ from ybs.frontends.json_rpc import (
     encoded,
     message_of,
 )
+from ybs.frontends.log_file import LogFile
 from ybs.frontends.serve.place import ServerPlace
 from ybs.frontends.tty import claim_stdio
 from ybs.security.gate import put_json
@@ -322,12 +323,7 @@ def _log_handler(options: Options) -> logging.Handler:
     file = options.host.state_folder / "acp.log"
     if options.overrides.get("incognito.enabled"):
         return logging.NullHandler()
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        is_full = file.exists() and file.stat().st_size > _MOST_LOG_BYTES
-        return logging.FileHandler(file, "w" if is_full else "a", "utf-8", delay=True)
-    except OSError:
-        return logging.NullHandler()  # ybs works without
+    return LogFile(file, maxBytes=_MOST_LOG_BYTES, backupCount=1, encoding="utf-8", delay=True)
 
 
 def plainly(record: logging.LogRecord) -> bool:

@@ -31,7 +31,7 @@ def cloned(address: str, name: str, host: Host) -> Path:
     git = persons_program("git", environ=host.environ)
     if git is None:
         raise YbsError("git, which clones the project, is not on the PATH of the gateway.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(0o700, parents=True, exist_ok=True)
     made = Path(mkdtemp(prefix=".new-", dir=folder.parent))
     try:
         environ = cloning_environment(host.environ, str(host.home))

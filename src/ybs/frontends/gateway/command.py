@@ -3,7 +3,6 @@
 import asyncio
 import faulthandler
 import logging
-import logging.handlers
 import os
 import signal
 from collections.abc import Generator
@@ -30,6 +29,7 @@ from ybs.frontends.gateway.store import GatewayStore, channel_states, inbox, led
 from ybs.frontends.gateway.transcripts import Files, Tables, copied
 from ybs.frontends.gateway.unattended import unattended
 from ybs.frontends.headless.output import UsageError, tell, write, write_json, write_table
+from ybs.frontends.log_file import LogFile
 from ybs.frontends.serve.command import SessionServer, listening_at
 from ybs.frontends.serve.place import ServerPlace
 from ybs.security.unicode import printable
@@ -182,13 +182,6 @@ async def _run(
     return 0
 
 
-class _Written(logging.handlers.RotatingFileHandler):
-    """Writes the log to its file, or does without it where the disk is full: that is told where it matters."""
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        del record
-
-
 class _Printed(logging.Handler):
     """Writes the log to standard output as well, where containers are listened to."""
 
@@ -199,8 +192,7 @@ class _Printed(logging.Handler):
 
 def _log_to(folder: GatewayFolder, *, as_json: bool) -> None:
     """Have the log written to a file that this person alone reads. It holds no words of chats, no codes and no tokens."""
-    folder.log.touch(0o600)
-    file = _Written(folder.log, maxBytes=_LOG_BYTES, backupCount=1)
+    file = LogFile(folder.log, maxBytes=_LOG_BYTES, backupCount=1, encoding="utf-8")
     handlers: list[logging.Handler] = [file, _Printed()] if as_json else [file]
     plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     for handler in handlers:

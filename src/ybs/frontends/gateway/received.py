@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
-import httpx2
 import msgspec
 
 from ybs.core.decoding import decodable
 from ybs.frontends.gateway.channel import BadSettingsError, ChannelError, UnreachableError
+from ybs.providers.http.client import get, timed_chunks
+from ybs.providers.http.transport import CutOff, Unreachable
 
 T = TypeVar("T")
+_SECONDS = 60.0
 
 
 def settings_of(section: Mapping[str, Any], kind: type[T]) -> T:
@@ -42,17 +45,15 @@ async def fetched(
         raise ChannelError("The file lies somewhere else than on the platform.")
     data = bytearray()
     try:
-        async with (
-            httpx2.AsyncClient(timeout=60) as client,
-            client.stream("GET", url, headers=headers or {}) as answer,
-        ):
-            if answer.status_code != 200:
-                raise ChannelError(f"The file cannot be fetched: {answer.status_code}.")
-            async for piece in answer.aiter_bytes():
-                data += piece
-                if len(data) > most_bytes:
-                    raise too_large(most_bytes)
-    except httpx2.HTTPError as error:
+        async with get(url, headers or {}, seconds=_SECONDS) as answer:
+            if answer.status != 200:
+                raise ChannelError(f"The file cannot be fetched: {answer.status}.")
+            async with aclosing(timed_chunks(answer, _SECONDS)) as pieces:
+                async for piece in pieces:
+                    data += piece
+                    if len(data) > most_bytes:
+                        raise too_large(most_bytes)
+    except (Unreachable, CutOff) as error:
         raise UnreachableError("The file cannot be fetched.") from error
     return bytes(data)
 

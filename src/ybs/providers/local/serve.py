@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ybs.config import private_file
 from ybs.core.decoding import from_json
 from ybs.providers.local.server import SOCKET, ServerArguments, SocketConnection
 from ybs.security.incognito import leave_no_dump
@@ -90,7 +91,7 @@ def program_arguments(job: ServerArguments) -> list[str]:
         words += ["--slot-save-path", job.slots_folder]
     if job.template:
         file = Path(job.state_file).with_name("llama.template.jinja")
-        file.write_text(job.template, "utf-8")
+        private_file.replace(file, job.template.encode(), waits=False)
         words += ["--chat-template-file", str(file)]
     return words
 

@@ -19,7 +19,7 @@ import httpx2
 import msgspec
 from mcp_types import JSONRPCMessage
 
-from ybs.config.addresses import is_loopback, loopback_hosts, origin_of
+from ybs.config.addresses import is_loopback, origin_of
 from ybs.config.tree import is_object
 from ybs.core.errors import ToolError
 from ybs.core.time_limits import time_limit, time_limit_at
@@ -139,7 +139,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"  # what is packed has no limit
         request.headers.setdefault("user-agent", PROGRAM)
-        response = await self._sent(request)
+        response = await self._inner.handle_async_request(request)
         if there := _leads_elsewhere(request.url, response):
             await response.aclose()
             raise _Unusable(f"Redirect to {there} not followed")
@@ -153,30 +153,6 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         seconds = self._seconds + _GRACE_SECONDS if is_answer else None
         response.stream = _BoundedStream(stream, seconds)
         return response
-
-    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request to the server that `localhost` stands for, where that is its host; headers and certificate keep the name."""
-        url = request.url
-        if url.host != "localhost":
-            return await self._inner.handle_async_request(request)
-        port = url.port or (443 if url.scheme == "https" else 80)
-        first, other = await asyncio.to_thread(loopback_hosts, port)
-        named = {**request.extensions, "sni_hostname": url.host}
-
-        async def send(host: str) -> httpx2.Response:
-            there = httpx2.Request(
-                request.method,
-                url.copy_with(host=host),
-                headers=request.headers,
-                stream=request.stream,
-                extensions=named,
-            )
-            return await self._inner.handle_async_request(there)
-
-        try:
-            return await send(first)
-        except httpx2.ConnectError:
-            return await send(other)
 
     def _give_up(self, why: str) -> httpx2.Response:
         self._gone = why

@@ -27,6 +27,7 @@ from pydantic import BaseModel, ValidationError
 
 from ybs.config.addresses import origin_of, proxy_for
 from ybs.config.host import Host
+from ybs.config.http_client import open_client
 from ybs.config.key_store import keep_key, stored_key, tokens_in
 from ybs.config.sections import Network
 from ybs.core.errors import ToolError
@@ -330,30 +331,25 @@ class HttpTransport:
         """Return the client. Raises BadServer."""
         server, network = self._server, self._network
         try:
-            certificates = httpx2.create_ssl_context()
-            if network.ca_file:
-                certificates.load_verify_locations(network.ca_file)
+            return open_client(
+                proxy=proxy_for(server.url, self._host.environ, network.proxy),
+                ca_file=network.ca_file,
+                around=lambda wire: CheckedTransport(
+                    wire,
+                    self._lose,
+                    address=server.url,
+                    seconds=server.timeout_seconds,
+                    is_sse=server.is_sse,
+                ),
+                headers={"user-agent": PROGRAM, **server.headers},
+                auth=self._auth(),
+                timeout=httpx2.Timeout(server.timeout_seconds, connect=CONNECT_SECONDS, read=None),
+            )
         except OSError as error:  # of the file, or of what stands in it
             why = error.strerror or error
             raise BadServer(f"network.ca_file, {network.ca_file}, cannot be used: {why}") from error
-        proxy = proxy_for(server.url, self._host.environ, network.proxy)
-        try:
-            wire = httpx2.AsyncHTTPTransport(verify=certificates, proxy=proxy)
         except (ValueError, ImportError, httpx2.InvalidURL) as error:
             raise BadServer("the address of the proxy cannot be used") from error
-        return httpx2.AsyncClient(
-            headers={"user-agent": PROGRAM, **server.headers},
-            auth=self._auth(),
-            transport=CheckedTransport(
-                wire,
-                self._lose,
-                address=server.url,
-                seconds=server.timeout_seconds,
-                is_sse=server.is_sse,
-            ),
-            timeout=httpx2.Timeout(server.timeout_seconds, connect=CONNECT_SECONDS, read=None),
-            trust_env=False,
-        )
 
     def _auth(self) -> Authorization | None:
         """Return what logs in; nothing where there is a key, or where everybody on the way could read the login."""

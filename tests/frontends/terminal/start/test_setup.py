@@ -266,7 +266,7 @@ def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
 ) -> None:
     begun: list[bool] = []
 
-    async def install(_host: Host, _progress: object) -> Path:
+    async def install(_host: Host, _progress: object, _route: object) -> Path:
         begun.append(True)
         raise KeyboardInterrupt
 
@@ -282,13 +282,15 @@ def test_the_download_asks_first_and_ctrl_c_there_leads_back_to_the_choice(
 def test_the_starter_model_is_fetched_when_it_is_chosen(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def install(_host: Host, progress: Callable[[int, int, str], None]) -> Path:
+    async def install(
+        _host: Host, progress: Callable[[int, int, str], None], _route: object
+    ) -> Path:
         progress(50, 100, "fetching")
         progress(50, 100, "fetching")
         progress(100, 100, "checking the hash")
         return home / "starter.gguf"
 
-    async def fail(_host: Host, _progress: object) -> Path:
+    async def fail(_host: Host, _progress: object, _route: object) -> Path:
         raise YbsError("the disk is full")
 
     number = number_of("starter model")

@@ -299,7 +299,10 @@ def fetch_starter(host: Host, read: Read) -> Settings | None:
 async def install_starter_here(host: Host) -> Path:
     """Fetch the starter model and say how far it is."""
     from ybs.providers.local.fetch import install_starter
+    from ybs.providers.registry import route_of
+    from ybs.trust.settings import load
 
+    route = route_of(host, load(host, folder=Path.cwd()).config)
     last = ""
 
     def tell(done: int, total: int, what: str) -> None:
@@ -310,7 +313,7 @@ async def install_starter_here(host: Host) -> Path:
         last = text
 
     try:
-        return await install_starter(host, tell)
+        return await install_starter(host, tell, route)
     finally:
         say("")
 
