@@ -25,8 +25,7 @@ from ybs.providers.registry import ProviderModel, shown_name
 from ybs.security.firewall.model import FirewallModel
 from ybs.security.visible_text import VisibleTextModel
 
-#: What stands around a model, from the inside out; what an agent does not need is left out. Those between the two that mask may
-#: add text to a request: they see placeholders themselves, and nothing that they add is sent before it was looked at.
+#: What stands around a model, from the inside out; what an agent does not need is left out. Those between the two that mask may add text.
 AROUND_MODEL: Final = {
     "last look": "sends placeholders instead of secrets in what those around it have added",
     "answer form": "asks for an answer that fits a JSON Schema",

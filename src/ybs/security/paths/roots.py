@@ -29,8 +29,7 @@ from ybs.security.paths.steps import is_led_out, link_words, steps
 # What the first path needs is loaded when it comes: a start has none.
 
 _MAGIC = ("/proc", "/dev", "/sys")
-#: Every command in the sandbox sees them too.
-_PROGRAMS = tuple(folder for folder in SYSTEM if folder not in ("/etc", "/opt"))
+_PROGRAMS = tuple(each for each in SYSTEM if each not in ("/etc", "/opt"))  # commands see them
 #: Where systems keep what programs read and start in a home folder, as others do in hidden ones: macOS, and Ubuntu.
 _OF_PROGRAMS = ("applications", "library", "snap")
 #: What the running call alone may read outside of the folders. Each list is emptied as its call ends, for what the call may have left running.
