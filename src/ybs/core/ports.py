@@ -96,9 +96,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     said: str = ""  # what another program says of its call, in words of its own
     is_diff: bool = False
-    writes: tuple[str, ...] | None = (
-        None  # of the paths; None: all, if its effect is to change files
-    )
+    writes: tuple[str, ...] | None = None  # of the paths; None: all, if its effect changes files
     command_line: str = ""  # one that does the same: hooks go by it and by `writes`
 
 
