@@ -426,7 +426,8 @@ def test_parts_outside_of_a_plugin_are_ignored_and_named(tmp_path: Path):
         "hooks": "/etc/hooks.json",
         "mcpServers": ["../servers.json"],
     }
-    put(tmp_path, ".mcp.json", '{"one": {"command": "./serve"}, "two": 2}')
+    three = '{"command": "x", "env": ["X"]}'
+    put(tmp_path, ".mcp.json", f'{{"one": {{"command": "./serve"}}, "two": 2, "three": {three}}}')
     put(tmp_path, ".claude-plugin/plugin.json", json.dumps(manifest))
     put(tmp_path, "more/go.md", "Go.")
     put(tmp_path, "hooks/hooks.json", "[]")
@@ -441,5 +442,6 @@ def test_parts_outside_of_a_plugin_are_ignored_and_named(tmp_path: Path):
         "../servers.json lies outside",
         'runs the MCP server one, in the sandbox: command "./serve"; it has the network',
         "ignored: the MCP server two: its entry is not an object",
+        "ignored: the MCP server three: Expected `object`, got `array`",
     ):
         assert said in told

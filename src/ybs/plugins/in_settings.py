@@ -87,8 +87,9 @@ def _placed(entry: Any, folder: Path) -> Any:
     command: Any = placed.get("command")
     if isinstance(command, str) and command.startswith("./"):
         placed["command"] = str(folder / command)
-    if command:
-        placed["env"] = {**(placed.get("env") or {}), ROOT: str(folder)}
+    env: Any = placed.get("env") or {}
+    if command and is_object(env):
+        placed["env"] = {**env, ROOT: str(folder)}
     return {**placed, ORIGIN_MARK: "plugin", "root": str(folder)}
 
 
