@@ -48,8 +48,8 @@ question, and a write is refused.
 - `.git`, `.hg`, `.jj`, `.sl` and any folder that git would take for a repository are read-only for file tools (`tests/security/test_cases_path_names.py`).
 - A read outside of the folders is a question to you: yes for one call, or for that folder in this session. Where nobody is asked, it is refused, and a write
   always is (`tests/session/test_outside.py`).
-- What you name as `@path` in a short text of your own is attached from anywhere. A question comes before a [longer text](#words-and-data), a closed place,
-  and a link in the project that leads out of it (`tests/session/test_outside.py`, `tests/session/test_mentions.py`).
+- What you name as `@path` in a short text of your own is attached from anywhere. A question comes before a [longer text, and words that came
+  back](#words-and-data), a closed place, and a link in the project that leads out of it (`tests/session/test_outside.py`, `tests/session/test_mentions.py`).
 - An editor opens paths with your rights. So ybs asks it for no file, and tells it of none, while a command in the sandbox, of this or of another process of
   ybs, could change the folders that lead to the file (`tests/tools/shell/test_orphans.py`, `tests/tools/shell/test_path_leases.py`).
 - Rules that deny or ask about a file, and the `"if"` of a hook, mean the file in every spelling (relative, whole, `~`, `..`, links, other case) and in a
@@ -89,6 +89,9 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
 - The PROMPT of `ybs --print` counts as typed; what others wrote is piped in (`tests/frontends/headless/test_prompt.py`).
 - A message that is taken back into the prompt and looks like a command comes back as words, and so does a command that comes back beside anything else
   (`tests/session/test_inbox.py`, `tests/frontends/terminal/test_work_stopped.py`).
+- Once words that you were not heard to type came back into a prompt (`/undo`, `/rewind`, an unread message with a paste), and until ybs ends, files outside of
+  the folders are attached after one question for all of them, lines that may name files go into no history, and `/learn` learns nothing
+  (`tests/commands/test_undo.py`, `tests/session/test_mentions.py`).
 - In the terminal and on the page a paste of more than ten lines or 1,000 characters names no file (`tests/session/test_mentions.py`,
   `tests/frontends/web/test_api.py`).
 - In any other text of that length (written in `$EDITOR`, say), and in each text that an editor sends (a paste, a selection, a project's `AGENTS.md`), files
@@ -104,7 +107,8 @@ ybs takes `/command`, `!command` and `@path` from what you type, and commands an
 - In the plain interface (`--plain`) a paste cannot be told from typing: each of its lines counts as typed.
 - An argument of a command's file can be an option of a command in it or, where the file puts it there, part of a program (`sed '$1'`, `awk`). The whole
   command is judged and shown as any other.
-- `/learn` counts as your own words a short paste, and words of a command or a server's prompt that `/undo` put back into your prompt and you sent again.
+- `/learn` counts as your own words a short paste.
+- The message for a commit that `/commit` puts into your prompt is the model's. Without `/commit` before it, it counts as typed by you.
 - A document of a single line without a line end, which an editor sends before a link and your words, counts as words that you typed around the link.
 - Of files that speak for you the mode counts, not who can change the folder around them.
 
@@ -295,6 +299,7 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
   (`tests/commands/test_trust.py`).
 - A diff, of an edit, a deletion or a merge, hides all secrets in the lines that are there already
   (`tests/session/test_asking_and_steps.py`, `tests/security/firewall/test_structs.py`).
+- A change of bytes alone says what changes: byte order mark, encoding, line ends (`tests/tools/editing/test_changes.py`).
 - A command whose words show that it would remove or overwrite a file which `/undo` does not bring back (`rm node_modules/x`, `echo > big.iso`, `rm ../other/x`
   with `--add-dir ..`) is asked about in every mode but `bypass`, and so is `delete_file`
   (`tests/tools/shell/test_losses.py`, `tests/session/test_undoing_ignored.py`, `tests/security/test_policy.py`).
@@ -322,7 +327,9 @@ that very command. Blocked commands are refused in every mode (`tests/security/t
   (`pandoc --filter`, `rustc -Clinker=`, a shortened option such as `pip install --prox HOST`, `\!` in SQL), which runs in the sandbox.
 - Where no sandbox closes the network (none on this machine, turned off, or opened for all commands), a star of "always" such as `psql *` also covers other
   hosts. Only programs that are known to talk to hosts (`curl`, `nc`, `rsync`) are remembered as they stand.
-- A rule of yours for a tool's name or for `mcp__NAME__…` is about whatever has that name: where you have none, a plugin's tool, or a trusted project's server.
+- A rule or hook of yours for a tool's name or for `mcp__NAME__…` is about whatever has that name: where you have none, a plugin's tool, or a trusted project's
+  server.
+- The name of a program that cannot be used is read from its file: one that it puts together as it runs is not found.
 - An "always" for a tool goes by the command, address or path and by what is given, not by the content of the program: an update of your own server or tool is
   not asked about.
 
@@ -593,8 +600,8 @@ take code from there (`python -m`, `npx`, `./x`).
   ([docs/hooks.md](hooks.md#where-they-run), `tests/session/test_user_hooks.py`).
 - A hook of yours with `"sandbox": true` runs in every project. It may have loaded code of the project, so its `allow` is ignored
   (`tests/session/test_user_hooks.py`).
-- No hook beats a deny rule, a blocked command or place, or the mode `plan`. In chats and runs by the clock no hook of yours allows anything
-  (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
+- No hook beats a deny rule, a blocked command or place, or the mode `plan`, or allows a tool whose needs nobody was shown. In chats and runs by the clock no
+  hook of yours allows anything (`tests/session/test_user_hooks.py`, `tests/frontends/gateway/test_reduced.py`).
 - A link that lies where a project, a command or a server may write is followed for no program in the sandbox, whoever has named the path, and for no folder
   that is added. You are told which link it is and where it leads (`tests/security/test_steps.py`, `tests/tools/mcp/test_launching.py`,
   `tests/session/test_checking.py`, `tests/frontends/subcommands/test_sandbox.py`).
@@ -696,8 +703,11 @@ the question at the start). What they add to `safety.sandbox_blocked_paths` are 
 - Its settings name no provider, address, key, profile or entry of a tool, and nothing that is not on a short list (`tests/trust/test_grants.py`,
   `tests/security/test_cases_config.py`).
 - `.env` is never read for settings (`tests/security/test_cases_config.py`).
-- What the question about trust, and `ybs plugin add`, say of a tool's name and needs is what the tool has: the file that describes it is read once, in one
-  way, and one that cannot be read makes no tool (`tests/tools/external/test_catalogue.py`, `tests/session/test_plugin_folders.py`).
+- What the question about trust, and `ybs plugin add`, say of a tool's name and needs is what the tool has, whatever lies beside it: the file that describes it
+  is read once, in one way, and one that cannot be read makes no tool (`tests/tools/external/test_catalogue.py`, `tests/session/test_plugin_folders.py`).
+- An MCP server of a plugin that `ybs plugin add` calls ignored is in no session, by whatever name (`tests/session/test_plugin_folders.py`).
+- The name of a tool of yours is no plugin's, and that of a plugin's no project's, also where the first one cannot be used. The names by which hooks and models
+  know ybs's tools (`Read`, `bash`) are no other tool's (`tests/tools/external/test_catalogue.py`).
 
 ### Not promised: trust in a project
 
@@ -752,24 +762,31 @@ ybs talks to providers and models that you have named and to nobody else, and a 
 - The path of a model's file counts only where you name it (`tests/providers/local/test_models.py`).
 - To an MCP server on another machine no key goes over `http://`: no header, no login in its address, and no variable there but in the name of the server
   (`tests/tools/mcp/test_http.py`).
-- Models and MCP servers are reached by the same proxy, and `NO_PROXY` means the same for both (`tests/config/test_addresses.py`).
+- Models, MCP servers and downloads of models are reached by the same proxy, this machine by none, and `NO_PROXY` means the same for all. No library picks a
+  proxy or a login by itself (`tests/config/test_addresses.py`, `tests/config/test_http_client.py`, `tests/providers/local/test_download.py`,
+  `tests/test_architecture.py`).
 - `/doctor` in a chat puts no address of a model on a command line (`tests/frontends/terminal/test_programs.py`).
-- `localhost` is taken for the address at which you or root listen, where Linux tells, for models and for MCP servers, with a login in the address too
-  (`tests/config/test_addresses.py`, `tests/providers/test_http_client.py`).
+- `localhost` is taken for the address at which you or root listen, where Linux tells, for models, MCP servers, hubs of models, search servers and files of
+  chats, with a login in the address too (`tests/config/test_addresses.py`, `tests/config/test_http_client.py`, `tests/providers/test_http_client.py`,
+  `tests/providers/local/test_download.py`, `tests/tools/test_web.py`, `tests/frontends/gateway/test_channels.py`).
 - Of the servers that the first start, `/model`, `/provider`, `ybs models` and `ybs doctor` find on this machine, another user's is called so, and Enter does
-  not take it, also where `/provider NAME` lists its models; for that list it is sent no key
-  (`tests/config/test_addresses.py`, `tests/frontends/terminal/start/test_setup.py`, `tests/commands/test_models.py`).
+  not take it, also where `/provider NAME` lists its models (`tests/config/test_addresses.py`, `tests/frontends/terminal/start/test_setup.py`,
+  `tests/commands/test_models.py`).
+- For a list of models another user's server is sent no key, header, login or query of yours, whatever its name in your settings
+  (`tests/providers/test_reachable.py`, `tests/commands/test_models.py`).
 
 ### Not promised: models and keys
 
-- A server of yours at an address of this machine (MCP, a model) is known by its port alone. While it does not run, another user of the machine can listen
-  there, and gets what is sent, with the key.
+- A server of yours at an address of this machine (MCP, a model, a hub) is known by its port alone. While it does not run, another user can listen there, and
+  gets what is sent, with the key. One that you talk with gets its key with each request, whoever runs it.
 - At the provider that you talk with a model may choose any model for a sub-agent, at an aggregator those of other companies and dearer ones too:
   `agents.max_cost_usd` bounds that, and a line says which it is.
 - `llm.provider` and `llm.endpoint` in one file count as named together: the variable's key goes there where no key was saved for that address.
 - A variable that is all of an MCP server's address (`${URL}`) may lead to `http://` and hold a key: ybs cannot tell that it does.
-- A search server (`web_search`) or a homeserver of Matrix at `http://localhost` is reached at the address that the system gives first, which may be another
-  user's.
+- A homeserver of Matrix, or an address that you set for Slack, Discord or Telegram, at `http://localhost` is reached, but for files of chats, at the address
+  that the system gives first, which may be another user's.
+- The libraries of Telegram, Discord, Slack and Matrix reach their platforms in their own way, WhatsApp by the proxy of the environment; `network.proxy` and
+  `network.ca_file` do not count for chats.
 
 ## Secrets
 
@@ -783,6 +800,8 @@ session.
   (`tests/security/firewall/test_masking.py`, `tests/security/firewall/test_corpus.py`).
 - Where the value looks drawn at random, also behind a blank, an element, a bracket or a line end, and anywhere in the statement, the element or the block of
   the name (`tests/security/firewall/test_corpus.py`, `tests/security/firewall/test_regions.py`).
+- A password behind such a name has a digit, or is twelve or more letters alone, in one case or mixed as no name mixes them, that do not read like words
+  (`tests/security/firewall/test_corpus.py`).
 - The content of a file that is called a key and holds one word (`config/master.key`) (`tests/security/firewall/test_toolbox.py`).
 - The values of your own secret variables, by their names or because your settings name them for a key. Of a value of several lines each line is found, but
   not the ordinary words in it (`tests/agent/test_secrets.py`, `tests/security/firewall/test_masking.py`).
@@ -794,6 +813,8 @@ session.
   never makes less of a later text be masked (`tests/security/firewall/test_disguises.py`).
 - A token that goes on in the next value of a structured result, and a value there that only its neighbours say to be a secret, as they do in the text of the
   JSON (`tests/security/firewall/test_leaves.py`).
+- Once a value is known, it is masked from the next request on wherever it stands: in earlier messages, the system prompt, the descriptions of tools, the
+  schema of an answer, and what ybs adds for small models (`tests/agent/test_secrets.py`, `tests/security/firewall/test_model.py`).
 
 **Private keys:**
 
@@ -815,6 +836,9 @@ session.
   masked, and a warning says so (`tests/agent/test_secrets.py`, `tests/security/firewall/test_model.py`).
 - Events, transcripts, exports and the replies of commands pass the firewall at one place (`Session.emit`, `run_command`) (`tests/agent/test_secrets.py`,
   `tests/security/test_cases_sessions.py`).
+- The history of the prompt and a draft that is left hold what the session's firewall leaves of them, with the kind of each secret in its place. In
+  `ybs attach` the server's session says it, and where that does not answer, nothing is kept (`tests/session/test_inbox.py`,
+  `tests/frontends/serve/test_attach.py`).
 - `/secrets` lists kind and place, never the value (`tests/agent/test_secrets.py`).
 
 ### Known limits
@@ -847,7 +871,7 @@ Not promised: shapes that the firewall does not recognise, or only in part.
 | a key in a frame that does not say PRIVATE | only where a third of it is lines of 32 or more characters of base64 or hex; a session of OpenSSL (`SSL SESSION PARAMETERS`) counts as public |
 | what an editor sends of a key along by itself | only as it stands: it is not looked up in the file |
 | **Passwords** | |
-| words as passwords | no |
+| words as passwords, and of passwords of small letters alone those that read like words (about one in eight of 16 random letters), or that stand in groups with blanks between | no |
 | one without a name beside it (`mysql -pX`, `new PDO(dsn, 'root', 'X')`, `ada:X`, a column of a table or of CSV) | no |
 | one behind a blank or a bracket that is short or reads like a name | no; `firewall.sensitivity: high` finds more |
 | one that is only known by the name beside it, one of yours with signs that a shell reads (`p$ss&word`), one that a project or server has, a key in the system's keyring, and a private key, in a question (of a diff in its new lines) and in what a command replies in words, in a chat too | no: it is masked in what is written down of that (events, transcripts, exports) |
@@ -867,7 +891,8 @@ Not promised: shapes that the firewall does not recognise, or only in part.
 What ybs saves is yours alone, and a saved session gives no permission.
 
 - Files of ybs are 0600 in folders of 0700 whatever the umask. A link in the place of a file, or of the folder that it lies in, is refused; one process writes
-  at a time (`tests/config/test_private_file.py`, `tests/security/test_cases_sessions.py`).
+  at a time (`tests/config/test_private_file.py`, `tests/security/test_cases_sessions.py`, `tests/providers/local/test_download.py`,
+  `tests/frontends/test_log_file.py`, `tests/frontends/subcommands/test_skills.py`, `tests/test_architecture.py`).
 - Where `~/.config/ybs`, `~/.local/state/ybs` or `~/.cache/ybs` is a link of yours, what it leads to is closed to tools and commands
   (`tests/security/test_empty_home.py`).
 - Taking up a saved session, edited or not, gives no permission, mode, provider, address, system prompt or path: what is in force comes from the settings and
@@ -881,8 +906,9 @@ What ybs saves is yours alone, and a saved session gives no permission.
 With `--incognito`, `/incognito` or `incognito.enabled` nothing about the session is written anywhere, not even after a crash or a kill.
 
 - A test searches every file for a marker after a normal end, a crash and a kill (`tests/security/test_cases_incognito.py`).
-- Long outputs are cut and not kept, the input's history is in memory, and the system is told to write no core dump (`tests/security/test_cases_incognito.py`,
-  `tests/security/test_incognito.py`).
+- Long outputs are cut and not kept, the input's history is in memory, and the system is told to write no core dump. A line belongs to the session that takes
+  it: one that waits behind `/incognito` is not kept, in `ybs attach` neither (`tests/security/test_cases_incognito.py`, `tests/security/test_incognito.py`,
+  `tests/frontends/serve/test_attach.py`).
 - An answer about trust is not asked for, because it would be written down (`tests/session/test_incognito.py`).
 - With `incognito.local_only` no model elsewhere is used, and no other agent (`agents.acp`) is started (`tests/session/test_incognito.py`,
   `tests/providers/test_fallback.py`, `tests/conductor/acp/test_acp_agents.py`).
@@ -906,8 +932,9 @@ With `--incognito`, `/incognito` or `incognito.enabled` nothing about the sessio
 Nothing that a model, tool, file or server says acts on the terminal.
 
 - All frontends write through one gate (`src/ybs/security/gate.py`). A test reads their source for other ways out (`tests/security/test_gate.py`).
-- Control characters are shown (`␛[2J`), as are characters that nobody sees or that turn the direction of others (`<U+202E>`), but where a script or an emoji
-  needs them (`tests/frontends/terminal/test_cases_terminal.py`, `tests/security/test_cases_unicode.py`).
+- Control characters are shown (`␛[2J`), as is what turns the direction of others (`<U+202E>`) or has no width of its own (marks, format characters, unknown
+  ones), but for marks behind a letter of their writing, accents, joiners and marks of direction that it needs, and emoji
+  (`tests/frontends/terminal/test_cases_terminal.py`, `tests/security/test_cases_unicode.py`, `tests/security/test_unicode.py`).
 - Colours are dropped, of a heap of accents the first 16 stay, links are shown whole, and nothing is fetched (`tests/security/test_unicode.py`,
   `tests/frontends/terminal/test_cases_terminal.py`).
 - Text that comes within a tenth of a second behind the end of a paste belongs to the paste, except Enter alone
@@ -916,6 +943,10 @@ Nothing that a model, tool, file or server says acts on the terminal.
 - The model is sent no character that nobody sees either: it reads `<U+202E>`, of a long run only the first one's name and the length
   (`tests/security/test_cases_unicode.py`).
 - An edit that copies such a sign changes the characters that it stands for, and bytes outside of the edit stay (`tests/security/test_cases_unicode.py`).
+
+### Not promised: terminal
+
+- Accents (names that begin with COMBINING) may stand on any letter. What a font draws nothing for, though Unicode gives it a shape, is not known to ybs.
 
 ## Frontends: editors, the page and chats
 
