@@ -411,8 +411,8 @@ dangerous read-only, and what a command changed of the rest is named right after
 - Repositories at any depth: git's, bare ones, and those of Mercurial, Jujutsu and Sapling. Where the folder that ybs works in is taken for a repository
   itself, its `HEAD`, `config`, `hooks`, `objects` and `refs` (`tests/security/test_protected.py`, `tests/security/test_read_only.py`).
 - All of a project that is yours as a whole (`tests/security/test_persons.py`).
-- Folders that could not be looked at within 10 seconds or may not be listed, and the folder around repositories where there are more than 500. Each command
-  begins with a look at all folders (`tests/security/test_protected.py`, `tests/security/test_folder_index.py`).
+- Folders that could not be looked at within 10 seconds, may not be listed or have paths of more than 3,000 bytes, and the folder around repositories where
+  there are more than 500. Each command begins with a look at all folders (`tests/security/test_protected.py`, `tests/security/test_folder_index.py`).
 - Where such a file is a link, the file in the project that it leads to. With bubblewrap a command can put something else in the place of the link itself, and
   you are told right after it (`tests/security/test_read_only.py`, `tests/security/test_targets.py`).
 

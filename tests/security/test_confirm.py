@@ -147,6 +147,25 @@ async def test_the_reason_of_a_hook_stands_in_the_question_that_it_asks_for_and_
     assert [question.warnings for question in person.questions] == [expected]
 
 
+async def test_a_wish_for_a_call_counts_for_no_other_of_its_id_and_for_none_within_it():
+    person = Person(NO)
+    gate = Gate(Policy(SafetySettings()), person)
+    beside = asyncio.create_task(asyncio.sleep(0))
+
+    async def wished() -> None:
+        with gate.wishing("1", "allow", "a hook says so"):
+            await beside
+            assert isinstance(await admit(gate, [], "make"), Allow)
+            assert isinstance(await admit(gate, [], "within", "1/a.py"), Deny)
+
+    async def other() -> None:
+        await asyncio.sleep(0)
+        assert isinstance(await admit(gate, [], "other"), Deny)
+
+    await asyncio.gather(wished(), other(), wished())
+    assert [question.preview.body for question in person.questions] == ["other", "within", "within"]
+
+
 async def test_a_switch_to_plan_refuses_those_that_wait():
     person, events = Person(YES), list[Event]()
     gate = Gate(Policy(SafetySettings()), person)

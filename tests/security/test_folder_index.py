@@ -1,6 +1,7 @@
 """The index of a project's folders: complete, quick the second time, and honest about what it has not seen."""
 
 import os
+import subprocess
 from collections.abc import Callable
 from errno import EACCES, EIO
 from pathlib import Path
@@ -154,6 +155,23 @@ def test_what_may_not_be_listed_is_named(
     plant(tmp_path, "p/shut/in/.git/HEAD")
     monkeypatch.setattr(os, call, refusing(name, getattr(os, call)))
     assert FolderIndex(str(tmp_path / "p")).look().unseen == [str(tmp_path / unseen)]
+
+
+def test_where_paths_become_too_long_a_folder_is_named_and_stands_for_all_below(project: Path):
+    handle = os.open(project, os.O_RDONLY)
+    for _ in range(20):  # a program walks there step by step
+        os.mkdir("d" * 250, dir_fd=handle)
+        below = os.open("d" * 250, os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.mkdir(".git", dir_fd=handle)
+    os.close(handle)
+    found = index_of(str(project)).look()
+    assert found.repositories == []
+    (unseen,) = found.unseen
+    assert Path(unseen).is_dir()
+    assert len(unseen) < 4_096 - 255
+    subprocess.run(["rm", "-rf", project / ("d" * 250)], check=True)  # pytest cannot
 
 
 def test_what_is_lost_or_nobody_can_get_at_is_passed_over(

@@ -27,6 +27,8 @@ _DEPENDENCIES = frozenset(
 )
 #: Looked at last, so that a look that takes too long has seen the project's own folders.
 _LAST = _DEPENDENCIES | {".venv", "venv", "target", "dist", "build", "__pycache__"}
+#: Bytes of a path; the system takes 4,096 (PATH_MAX), with the names below.
+_LONGEST = 3_000
 _CLOCK_NS = 20_000_000  # file times may lag behind the clock by a tick of the kernel
 #: Names of the top and pairs of names below it are held.
 _HELD_DEPTH = 2
@@ -212,7 +214,7 @@ def _folder_at(below: _Below, known: _Folder | None) -> _Folder | None:
     """Return what is known of a folder; None where it has gone, or belongs to somebody else who lets nobody in.
 
     Raises PermissionError with the folder, or the one around it, that may not be looked at: a command can work in it, or take
-    that back (`chmod 311 .`).
+    that back (`chmod 311 .`). The same goes for one below which paths are too long for the system, and not for a program that walks there.
     """
     try:
         status = os.lstat(below.path)
@@ -237,6 +239,8 @@ def _folder_at(below: _Below, known: _Folder | None) -> _Folder | None:
 
 
 def _listed(below: _Below, stamp: int | None) -> _Folder:
+    if len(os.fsencode(below.path)) > _LONGEST:
+        raise PermissionError(EACCES, "", below.path)
     folders, others, links, special = list[str](), list[str](), list[str](), list[str]()
     with os.scandir(below.path) as entries:
         for entry in entries:

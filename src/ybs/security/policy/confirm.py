@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -60,11 +61,20 @@ async def nobody(question: Question) -> Answer:
     )
 
 
+#: The call that runs here, by its id, and what was wished for it and why. Another call of that id runs elsewhere.
+_wished: ContextVar[tuple[str, Wish, str]] = ContextVar("_wished", default=("", "", ""))
+
+
+def _wish_for(call: ToolCall) -> tuple[Wish, str]:
+    """Return what was wished for a call, and why; nothing for one that runs within another, as a sub-agent's does."""
+    number, wish, why = _wished.get()
+    return (wish, why) if number == call.id else ("", "")
+
+
 class _Asking(Struct):
-    """What the gates of a session have in common: whose turn it is to ask, what was wished for a call, the warning that was told."""
+    """What the gates of a session have in common: whose turn it is to ask, the warning that was told."""
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    wishes: dict[str, tuple[Wish, str]] = field(default_factory=dict[str, tuple[Wish, str]])
     warned: str = ""
 
 
@@ -106,15 +116,14 @@ class Gate:
     @contextmanager
     def wishing(self, call_id: str, wish: Wish, reason: str) -> Generator[None]:
         """Judge a call as though a rule for this tool allowed it, or asked about it, for that `reason`; an "allow" counts for no tool whose needs nobody was shown."""
-        if wish:
-            self._asking.wishes[call_id] = wish, reason
+        token = _wished.set((call_id, wish, reason))
         try:
             yield
         finally:
-            self._asking.wishes.pop(call_id, None)
+            _wished.reset(token)
 
     def _decided(self, call: ToolCall, effect: Effect, subject: Subject, judge: Judge) -> Decision:
-        wish, _ = self._asking.wishes.get(call.id, ("", ""))
+        wish, _ = _wish_for(call)
         wish = "" if wish == "allow" and subject.is_unshown else wish
         rules = {each: [call.name] if each == wish else [] for each in ("allow", "ask")}
         policy = self.policy.tried(allow=rules["allow"], ask=rules["ask"]) if wish else self.policy
@@ -183,7 +192,7 @@ class Gate:
 
     def _completed(self, question: Question, subject: Subject, judge: Judge) -> Question:
         """Return the question with what is known here: what else helps, and why a hook wants it asked."""
-        wish, why = self._asking.wishes.get(question.call.id, ("", ""))
+        wish, why = _wish_for(question.call)
         warnings = question.warnings
         return replace(
             question,
