@@ -103,7 +103,8 @@ class Secrets:
     def kept(self, text: str) -> str:
         """Return a text as another session may read it: in the place of a secret stands its kind, as a placeholder means nothing there."""
         with self.firewall.unreported():
-            return PLACEHOLDER().sub(r"[\1]", self.firewall.mask(text))
+            text = self.firewall.mask(text)
+        return PLACEHOLDER().sub(r"[\1]", text) if "[" in text else text
 
     def masked_words(self, words: str) -> str:
         """Return a prompt without its secrets, for a model that sorts prompts; nothing where a part of a private key may be left."""

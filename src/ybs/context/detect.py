@@ -281,8 +281,9 @@ def _run_by(folder: _Folder) -> Commands:
     """Return what the folder's own runners offer, the first one's where two have it."""
     found: Commands = {}
     for file, pattern, start in _RUNNERS:
-        names = " ".join(pattern().findall(folder.text(file))).split()
-        found = _picked(names, lambda name, start=start: f"{start}{name}") | found
+        if text := folder.text(file):
+            names = " ".join(pattern().findall(text)).split()
+            found = _picked(names, lambda name, start=start: f"{start}{name}") | found
     return found
 
 
