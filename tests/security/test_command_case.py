@@ -8,7 +8,7 @@ from rows import every_row
 from ybs.config.schema import SafetySettings
 from ybs.security.commands.wrappers import read
 from ybs.security.commands.writers import needs_network
-from ybs.security.policy.command_case import CommandCase, commands_in
+from ybs.security.policy.command_case import CommandCase, commands_in, from_its_folder
 from ybs.security.policy.rules import Rule, rule_of
 
 
@@ -173,3 +173,11 @@ def test_a_command_in_which_the_shell_replaces_something_leaves_no_sandbox_by_it
     text: str, *, is_let_out: bool
 ):
     assert CommandCase(text, SafetySettings()).may_leave([Rule("run_shell", text)]) is is_let_out
+
+
+def test_a_rule_that_denies_means_a_line_as_it_stands_and_as_it_reads_from_its_folder():
+    line = "cd /p/secret && cat a"
+    case = CommandCase(from_its_folder(line, "/p"), SafetySettings())
+    assert case.is_touched_by(rule_of("run_shell(cd /p/secret)"), line)
+    assert case.is_touched_by(rule_of("run_shell(cd secret)"), line)
+    assert not case.is_touched_by(rule_of("run_shell(cd other)"), line)

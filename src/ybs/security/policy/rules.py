@@ -139,9 +139,8 @@ class Rule(Struct, frozen=True):
         is_more = part.targets or part.sources or part.sets or part.may_gain_options
         if self.pattern is None or is_more or not part.words:
             return False
-        words = (
-            _SPACE().sub("\0", word) for word in part.words
-        )  # `'npm run' x` is another program
+        # `'npm run' x` is another program.
+        words = (_SPACE().sub("\0", word) for word in part.words)
         return _fits(self.pattern, " ".join(words)) and not self.hides(part)
 
     def lets_out(self, part: "Command") -> bool:
